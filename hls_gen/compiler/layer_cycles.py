@@ -27,11 +27,10 @@ from bitloom.hls_gen.design.array import kernel_groups
 from bitloom.hls_gen.design.formed_lines import FormedLines
 from bitloom.hls_gen.design.formed_windows import FormedWindows
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.split_window import SplitWindow
 
 from .input_maps import is_input
-from .layout import WordLayout, chunks, result_steps, taps_side_by_side, words_side_by_side
+from .layout import WordLayout, chunks, result_steps, split_pool, taps_side_by_side, words_side_by_side
 from .sequencer_work import SequencerWork
 from .tuple_parts import tuple_part
 from .window_former import windows_on
@@ -226,7 +225,7 @@ def _pool_cycles(workload: Workload, npu: Npu) -> int:
     if not npu.pools_results(raw=workload.raw, pool=workload.pool is not None):
         return 0
     size = workload.window.output_size(workload.height, workload.width)
-    split = workload.pool and present(npu.pool_unit).split(*workload.pool)
+    split = workload.pool and split_pool(npu, workload.out_channels, workload.levels, *workload.pool)
     size = split.formed.output_size(*size) if split else size
     steps = result_steps(workload.out_channels, workload.levels, npu.array.kgp, npu.results.ol)
     return SequencerWork.of_map(split.rest if split else None, *size).cycles(npu.pool_tuple_words(steps))

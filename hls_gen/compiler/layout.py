@@ -11,8 +11,14 @@ from functools import lru_cache
 import numpy as np
 
 from bitloom.golden.encoding import Array, Ints
+from bitloom.golden.window import Window
 from bitloom.hls_gen.design.formed_lines import FormedLines
+from bitloom.hls_gen.design.gearbox import regroup
 from bitloom.hls_gen.design.lanes import UNUSED, plane_lanes, plane_order, weight_of_lanes
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.parts import present
+from bitloom.hls_gen.design.pool_unit import Reduction
+from bitloom.hls_gen.design.split_window import SplitWindow
 
 WordLayout = Ints
 
@@ -98,6 +104,21 @@ def result_steps(kernels: int, levels: int, kgp: int, ol: int) -> int:
     """Steps of `result_layout`, which has the parameters: counted without the layout, for a search."""
     groups, rest = divmod(kernels, kgp)
     return levels * (groups * -(-kgp // ol) + -(-rest // ol))
+
+
+def split_pool(npu: Npu, kernels: int, levels: int, window: Window, reduction: Reduction) -> SplitWindow:
+    """How the line former in front of an NPU's pool unit splits the window of a pool behind so many kernels and
+    levels."""
+    unit = present(npu.pool_unit)
+    lanes = _pooled_lanes(kernels, levels, npu.array.kgp, npu.results.ol, unit.pfp)
+    return unit.split(window, reduction, lanes)
+
+
+@lru_cache(maxsize=4096)
+def _pooled_lanes(kernels: int, levels: int, kgp: int, ol: int, pfp: int) -> int:
+    """Lanes of the words that a pool unit takes, the first ones, in which all values of a tuple are."""
+    used = (regroup(result_layout(kernels, levels, kgp, ol), pfp) != UNUSED).any(axis=0)
+    return int(np.flatnonzero(used)[-1]) + 1
 
 
 def shared_words(values: Ints, kfp: int, lane_step: int) -> WordLayout:

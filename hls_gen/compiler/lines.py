@@ -18,6 +18,7 @@ from bitloom.hls_gen.design.npu import Npu
 from .formers import Tables, lines_of, settled
 from .input_maps import is_input
 from .layer_cycles import ReadTuple, pays
+from .layout import split_pool
 from .lowered_layers import LoweredLayer
 from .lowering import Lowered, array_former_name, pool_former_name
 from .schedule import StageTables
@@ -71,9 +72,10 @@ def form_pool_lines(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> tu
     """
     splits = {}
     for layer, n in zip(lowered.layers, lowered.mapping, strict=True):
-        unit = npus[n].pool_unit
-        split = unit and layer.pool and unit.split(layer.pool.window, layer.reduction)
-        if split and split.tuple_taps > 1:
+        if layer.pool is None or npus[n].pool_unit is None:
+            continue
+        split = split_pool(npus[n], layer.out_channels, layer.levels, layer.pool.window, layer.reduction)
+        if split.tuple_taps > 1:
             splits[layer.name] = split
 
     def behind(names: frozenset[str]) -> Lowered:

@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 
 from bitloom.hls_gen.design import flat, timing
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.parts import present
 
 from .lowered_layers import LoweredLayer
 from .planned_layer import PlannedLayer
@@ -197,10 +198,12 @@ def _pool(planned: PlannedLayer) -> dict[str, int]:
         return {}
     counts = planned.on_pool_unit.counts
     words = planned.on_pool_unit.words
+    lines = planned.on_pool_unit.lines
+    kept = lines if lines and present(planned.npu.pool_unit).beat.keeps_lines(lines.window) else None
     needs = {
         "pool_words": max(2, counts.ring_words(words)) if planned.layer.pool else 2 * words,
         "pool_tuple_words": words,
-        "pool_line_words": lines.positions * lines.words if (lines := planned.on_pool_unit.lines) else 0,
+        "pool_line_words": kept.positions * kept.words if kept else 0,
     }
     if planned.layer.depthwise:
         needs |= {"pool_kernel_rows": planned.on_pool_unit.pass_rows, "pool_scale_rows": len(planned.scale_steps)}

@@ -483,12 +483,12 @@ class Npu:
     @property
     def pool_forms_lines(self) -> bool:
         """Whether a line former stands in front of the pool unit, which then takes several taps in a cycle."""
-        return self.pool_unit is not None and self.pool_unit.beat.taps > 1
+        return self.pool_unit is not None and self.pool_unit.beat.forms
 
     @property
     def pool_keeps_lines(self) -> bool:
         """Whether that line former keeps lines of maps, for taps of lines below them."""
-        return self.pool_unit is not None and self.pool_unit.beat.rows > 1
+        return self.pool_unit is not None and self.pool_unit.beat.most_rows > 1
 
     @property
     def pool_line_bits(self) -> int:
@@ -747,7 +747,7 @@ class NpuSequencer:
     @property
     def forms_lines(self) -> bool:
         """Whether a line former stands in front of the tuple memory."""
-        return self.beat.taps > 1
+        return self.beat.forms
 
     @property
     def has_input_register(self) -> bool:

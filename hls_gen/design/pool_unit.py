@@ -10,6 +10,7 @@ from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool, Pool
 from bitloom.golden.window import Window
 
 from .parts import RAM_STYLES, NpuPart, capacity, choice, number
+from .rules import require
 from .sequencer_kind import FLAGS, JUMPS, OLDS, TapTable
 from .split_window import BeatTaps, SplitWindow
 from .widths import bits_for
@@ -148,6 +149,13 @@ class PoolUnit(NpuPart):
         rare=True,
         means="Lines of the kernel, one below the other, of which the pool unit takes taps in a cycle.",
     )
+    lane_lines: int = number(
+        1,
+        most=16,
+        name="pool_lane_lines",
+        rare=True,
+        means="Lines of the kernel whose taps share lanes in a layer of at most PFP / pool_lane_lines channels.",
+    )
     weights: PoolWeights | None = None
     """What it has to compute depthwise convolutions, in an NPU of engine integer alone; None: it can't."""
     words: int = capacity(
@@ -164,20 +172,29 @@ class PoolUnit(NpuPart):
     line_words: int = capacity(2, least=2, rare=True, name="pool_line_words", where="pool_keeps_lines")
     """Words of a line whose taps come together with those of lines below it, at most, >= 2."""
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        divides = self.pfp % self.lane_lines == 0
+        require(divides, f"pool_lane_lines must divide pfp = {self.pfp}", self.lane_lines)
+
     @property
     def beat(self) -> BeatTaps:
         """The taps that it takes in a cycle."""
-        return BeatTaps(self.lines, self.line_taps)
+        return BeatTaps(self.lines, self.line_taps, self.lane_lines)
 
     @property
     def beat_lanes(self) -> int:
         """Values that it takes in a cycle: pfp of each tap."""
         return self.beat.taps * self.pfp
 
-    def split(self, window: Window, reduction: Reduction) -> SplitWindow:
+    def split(self, window: Window, reduction: Reduction, lanes: int) -> SplitWindow:
         """How a line former in front of it splits the window of a pool: tap by tap that of an average, which divides by
-        the number of valid taps, as the sequencer counts them."""
-        return SplitWindow(window) if reduction.divides else self.beat.split(window)
+        the number of valid taps, as the sequencer counts them. ``lanes``: the first ones of a tuple's words that have
+        all its channels. Lines share lanes where there is room, and a window takes fewer beats so."""
+        if reduction.divides:
+            return SplitWindow(window)
+        few = lanes * self.lane_lines <= self.pfp
+        return min(self.beat.split(window), self.beat.split(window, few=few), key=lambda split: split.tuples)
 
     @property
     def table_rows(self) -> dict[TapTable, int]:

@@ -152,33 +152,63 @@ def _counted_once(values: Array, axis: int, tuples: int, taps: int) -> Array:
 
 class BeatTaps(NamedTuple):
     """The taps that a unit takes in a beat, side by side: neighbours in lines of the kernel, and in lines one below the
-    other."""
+    other.
+
+        lane_lines 1    lanes of a tap: c0 c1 c2 c3                 of a line
+        lane_lines 2    lanes of a tap: c0 c1 c2 c3                 of a line, or
+                                        c0 c1 of a line, c0 c1 of the line above it
+    """
 
     rows: int
-    """Lines, >= 1."""
+    """Lines that have lanes of their own, >= 1."""
     columns: int
     """Taps of a line, >= 1."""
+    lane_lines: int = 1
+    """Lines that can share the lanes of one, >= 1: each has this part of them then."""
 
     @property
     def taps(self) -> int:
-        """How many there are; 1: nothing is formed."""
+        """Taps that have lanes of their own."""
         return self.rows * self.columns
 
-    def split(self, window: Window) -> SplitWindow:
+    @property
+    def most_rows(self) -> int:
+        """The most lines of which taps lie side by side."""
+        return self.rows * self.lane_lines
+
+    @property
+    def forms(self) -> bool:
+        """Whether the taps of some window lie side by side."""
+        return self.most_rows * self.columns > 1
+
+    def split(self, window: Window, *, few: bool = False) -> SplitWindow:
         """How a line former splits a window for the unit: it takes as many columns and rows as it can, and leaves an
         axis to the sequencer where that is one, or taps are no neighbours. Of rows it takes no more than end on the
-        map, since no line follows a map's last one."""
-        most = min(self.rows, window.kernel[0] - window.padding[2]), min(self.columns, window.kernel[1])
+        map, since no line follows a map's last one. ``few``: the map has so few channels that lines can share lanes.
+        """
+        rows = self.most_rows if few else self.rows
+        most = min(rows, window.kernel[0] - window.padding[2]), min(self.columns, window.kernel[1])
         apart = zip(window.dilation, window.growth)
         free = window.beside == "nothing"
         taken = [count if count > 1 and each == (1, 1) and free else 0 for count, each in zip(most, apart)]
         return SplitWindow(window, *taken)
 
-    def places(self, formed: Window) -> list[int]:
+    def shares(self, formed: Window) -> int:
+        """Lines that share lanes in a formed window; 1: each has lanes of its own."""
+        return self.lane_lines if formed.kernel[0] > self.rows else 1
+
+    def keeps_lines(self, formed: Window) -> bool:
+        """Whether the line former keeps lines of a map of which it forms such a window."""
+        return self.rows * self.shares(formed) > 1
+
+    def places(self, formed: Window, share: int = 0) -> list[int]:
         """The tap of a tuple in each place of a word for a beat, the lowest first: places are the unit's lines, one
         after another, and the taps of a formed window those that end highest in the last of them; the others are
-        UNUSED."""
+        UNUSED. ``share``: in which of the shares of a place's lanes, the lowest first; of lines that share lanes the
+        last one has the lowest."""
         rows, columns = formed.kernel
-        places = np.full((self.rows, self.columns), UNUSED)
-        places[self.rows - rows :, self.columns - columns :] = np.arange(formed.taps).reshape(rows, columns)
-        return [int(place) for place in places.ravel()]
+        shares = self.shares(formed)
+        lines = self.rows * shares
+        places = np.full((lines, self.columns), UNUSED)
+        places[lines - rows :, self.columns - columns :] = np.arange(formed.taps).reshape(rows, columns)
+        return [int(place) for place in places[shares - 1 - share :: shares].ravel()]

@@ -126,6 +126,11 @@ def tap_stages(npu: Npu) -> int:
     return int(npu.engine == "integer" and (npu.pool_forms_lines or not npu.depthwise))
 
 
+def lane_stages(npu: Npu) -> int:
+    """Register stages behind these, in which integers of lines that share lanes are merged."""
+    return int(npu.engine == "integer" and npu.pool_unit is not None and npu.pool_unit.lane_lines > 1)
+
+
 def pool_activation_stages(npu: Npu) -> tuple[str, ...]:
     """Register stages of the activation of a pool unit with weights, in order; none where the unit has none."""
     return REQUANTISATION.stages if npu.depthwise else ()
@@ -158,7 +163,11 @@ def latencies(npu: Npu) -> Latencies:
         array=array_latency(npu),
         activation=len(activation_stages(npu)),
         addition=1 + len(ADD_STAGES) if npu.has_skip else 0,
-        pool=POOL_ENTRY + DEPTHWISE_LATENCY * npu.depthwise + tap_stages(npu) + DIVIDE_LATENCY * divides,
+        pool=POOL_ENTRY
+        + DEPTHWISE_LATENCY * npu.depthwise
+        + tap_stages(npu)
+        + lane_stages(npu)
+        + DIVIDE_LATENCY * divides,
         pool_activation=len(pool_activation_stages(npu)),
     )
 

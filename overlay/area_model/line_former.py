@@ -11,10 +11,11 @@ from .store import Store
 
 def line_former_blocks(sequencer: NpuSequencer, n: int) -> Iterator[AreaBlock]:
     """The line former of a sequencer that has one, by rule: a LUT for each bit of a tap, which may lie beside the map,
-    or come whole, and counters."""
+    or come whole, one for each bit of a line whose lanes may be shared, and counters."""
     if sequencer.forms_lines:
         counted = sum(field.width for field in line_counts(sequencer))
-        lut = sequencer.word_bits + 3 * counted
+        shared = sequencer.map_bits * sequencer.beat.rows * (sequencer.beat.lane_lines > 1)
+        lut = sequencer.word_bits + shared + 3 * counted
         yield AreaBlock("line_former", sequencer.prefix + "line_former", {}, n, lut=lut, ff=2 * counted)
 
 

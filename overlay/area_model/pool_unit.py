@@ -109,13 +109,17 @@ def _depthwise(npu: Npu, pool_unit: PoolUnit, weights: PoolWeights, n: int) -> I
 
 
 def _merged_taps(npu: Npu, pool_unit: PoolUnit, value_bits: int) -> tuple[int, int]:
-    """LUTs and flip-flops by which the values of a beat's taps are merged, by rule: of integers a sum, a comparison and
-    a choice, and a register; of bits an OR."""
-    merges = pool_unit.beat_lanes - pool_unit.pfp
+    """LUTs and flip-flops by which the values of a beat's taps are merged, and those of lines that share lanes, by
+    rule: of integers a sum, a comparison and a choice, and a register; of bits an OR. What lines that share lanes give
+    is chosen, in each lane."""
+    pfp, beat = pool_unit.pfp, pool_unit.beat
+    merges = pool_unit.beat_lanes - pfp // beat.lane_lines
+    chosen = pfp * (beat.lane_lines > 1)
     if npu.engine == "binary":
-        return merges, 0
-    wide = value_bits + bits_for(pool_unit.beat.taps - 1) * (merges > 0)
-    return merges * wide * 7 // 2, pool_unit.pfp * wide * timing.tap_stages(npu)
+        return merges + chosen, 0
+    wide = value_bits + bits_for(beat.taps * beat.lane_lines - 1) * (merges > 0)
+    registers = timing.tap_stages(npu) + timing.lane_stages(npu)
+    return merges * wide * 7 // 2 + chosen * wide, pfp * wide * registers
 
 
 def _fifo(npu: Npu, n: int) -> AreaBlock:

@@ -14,7 +14,7 @@ import numpy as np
 from bitloom.golden.graph import INPUT
 from bitloom.hls_gen.compiler.engine_rules import stored_bits
 from bitloom.hls_gen.compiler.layer_cycles import ArrayWork, ReadTuple, pays
-from bitloom.hls_gen.compiler.layout import WordLayout, result_steps
+from bitloom.hls_gen.compiler.layout import WordLayout, result_steps, split_pool
 from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer
 from bitloom.hls_gen.compiler.lowering import Lowered
 from bitloom.hls_gen.compiler.schedule import StageTables
@@ -157,7 +157,7 @@ class LayerDemand:
         """What the pool unit's sequencer of that NPU does a frame for the layer's pool; no window without one."""
         if self.pool is None or npu.pool_unit is None:
             return SequencerWork(())
-        key = "pool work", POOL_WORK(npu)
+        key = "pool work", POOL_WORK(npu), self._pool_split(npu)
         if key not in self.cache:
             pool = self.pool_tables(npu)
             sequencer = npu.pool_sequencer
@@ -169,9 +169,13 @@ class LayerDemand:
 
     def formed_pool(self, npu: Npu) -> FormedPool | None:
         """Its pool behind the line former in front of the NPU's pool unit; None where that takes taps one by one."""
-        pool = self.formed_pools and self.lowered.pool
-        split = pool and npu.pool_unit and npu.pool_unit.split(pool.window, pool.reduction)
+        split = self._pool_split(npu)
         return self.formed_pools.get(split) if split else None
+
+    def _pool_split(self, npu: Npu) -> SplitWindow | None:
+        """How a line former in front of the NPU's pool unit splits its pool's window; None where none is formed."""
+        pool = self.lowered.pool if self.formed_pools and npu.pool_unit else None
+        return pool and split_pool(npu, self.kernels, self.levels, pool.window, pool.reduction)
 
     def pool_tables(self, npu: Npu) -> StageTables | None:
         """The schedule of its pool on that NPU; None without a pool."""

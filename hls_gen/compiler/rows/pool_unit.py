@@ -28,6 +28,9 @@ def pool_unit_rows(planned: PlannedLayer) -> dict[str, Columns]:
     fields = way_fields(planned)
     known = memory_of(npu, "pool_layers").widths
     fields |= {mark: int(mark == layer.reduction.mark) for mark in MARKS if mark in known}
+    if "shares_lanes" in known:
+        lines = planned.on_pool_unit.lines
+        fields["shares_lanes"] = int(lines is not None and present(npu.pool_unit).beat.shares(lines.window) > 1)
     if npu.depthwise:
         rows |= _depthwise_rows(planned, layer.depthwise)
     rows["pool_layers"] = {**rows["pool_layers"], **row(fields)}
@@ -61,8 +64,11 @@ def _kernels(depthwise: Depthwise, planned: PlannedLayer) -> Ints:
     split = present(planned.layer.pooled_window)
     weight = np.append(depthwise.weight, np.zeros((len(depthwise.weight), 1), np.int64), axis=1)
     tuples = split.dealt(weight[:, words])
-    tuples = np.append(tuples, np.zeros_like(tuples[:, :1]), axis=1)[:, beat.places(split.formed)]  # UNUSED: zeros
-    weights: Ints = tuples.transpose(0, 2, 1, 3).reshape(-1, beat.taps * words.shape[1])
+    tuples = np.append(tuples, np.zeros_like(tuples[:, :1]), axis=1)  # UNUSED: zeros
+    shares = beat.shares(split.formed)
+    lanes = words.shape[1] // shares
+    of_shares = [tuples[:, beat.places(split.formed, share), :, :lanes] for share in range(shares)]
+    weights: Ints = np.concatenate(of_shares, axis=3).transpose(0, 2, 1, 3).reshape(-1, beat.taps * words.shape[1])
     return weights
 
 

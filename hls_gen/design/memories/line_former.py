@@ -44,24 +44,26 @@ def line_counts(sequencer: NpuSequencer) -> list[LineField]:
         LineField("positions_minus_1", SIDE_BITS, lambda formed: formed.positions - 1),
         LineField("first", PLACE_BITS, lambda formed: formed.first),
         LineField("stride_minus_1", PLACE_BITS, lambda formed: formed.stride - 1),
-        *(kept if sequencer.beat.rows > 1 else []),
+        *(kept if sequencer.beat.most_rows > 1 else []),
     ]
 
 
 def line_fields(sequencer: NpuSequencer) -> list[LineField]:
     """All fields: counts; which of the positions before the one at hand are taps, the latest lowest, and of the lines
-    before its own; in front of a pool unit of integers what values beside the map are (`Beside`); in front of the array
-    whether words come whole, from the host."""
+    before its own; whether lines share lanes; in front of a pool unit of integers what values beside the map are
+    (`Beside`); in front of the array whether words come whole, from the host."""
     before = [
         LineField(name, count - 1, partial(_before, axis))
         for axis, (name, count) in enumerate(
-            [("lines_before", sequencer.beat.rows), ("taps_before", sequencer.beat.columns)]
+            [("lines_before", sequencer.beat.most_rows), ("taps_before", sequencer.beat.columns)]
         )
         if count > 1
     ]
+    shares = LineField("shares_lanes", 1, lambda formed: int(sequencer.beat.shares(formed.window) > 1))
     return [
         *line_counts(sequencer),
         *before,
+        *([shares] if sequencer.beat.lane_lines > 1 else []),
         *(LineField(flag, 1, partial(_has, flag)) for flag in sequencer.line_flags),
     ]
 
@@ -81,10 +83,10 @@ def held_words(sequencer: NpuSequencer) -> dict[str, tuple[int, int]]:
     of a position, with that word of all positions before the one at hand of which a tap may be, and of the lines before
     theirs. "lines_before": a row for each word of a line, with that word of all lines before the one at hand of which a
     tap may be."""
-    rows, columns = sequencer.beat.rows, sequencer.beat.columns
+    rows, columns, shares = sequencer.beat
     sizes = {
         "words_before": ((columns - 1) * rows * sequencer.map_bits, 1 << sequencer.position_bits),
-        "lines_before": ((rows - 1) * sequencer.map_bits, sequencer.line_words),
+        "lines_before": ((rows * shares - 1) * sequencer.map_bits // shares, sequencer.line_words),
     }
     return {name: size for name, size in sizes.items() if size[0]}
 

@@ -1,7 +1,7 @@
 """What the kinds of pool units share: their ports, and the form in which a kind says what it computes."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -18,6 +18,7 @@ from bitloom.hls_gen.rtl.primitives.block import (
     any_of,
     bits,
     choose,
+    const,
     side_by_side,
     sign_extend,
     signed_at_least,
@@ -94,6 +95,8 @@ class Arithmetic(ABC):
 
     Attributes
     ----------
+    merged_cycles : int
+        Cycles from the beat's word to what its taps give together in each lane.
     delay : int
         Cycles from the beat's word to the values that go into the queue.
     at : PoolPorts
@@ -119,7 +122,8 @@ class Arithmetic(ABC):
         self.b = b
         self.library = library
         self.npu = npu
-        self.delay = self.value_cycles + timing.tap_stages(npu)
+        self.merged_cycles = self.value_cycles + timing.tap_stages(npu)
+        self.delay = self.merged_cycles + timing.lane_stages(npu)
         self.at = ports
         self.above: list[Signal] = []
 
@@ -127,6 +131,11 @@ class Arithmetic(ABC):
     def lanes(self) -> int:
         """Lanes of a word, each of which is merged by itself: by default one for each channel."""
         return present(self.npu.pool_unit).pfp
+
+    @property
+    def lane_lines(self) -> int:
+        """Lines that may share lanes; 1: none do."""
+        return present(self.npu.pool_unit).lane_lines
 
     @property
     def taps(self) -> int:
@@ -144,25 +153,26 @@ class Arithmetic(ABC):
         return f"{what}_{k}_{tap}" if self.taps > 1 else f"{what}_{k}"
 
     @abstractmethod
-    def merged(self, left: Signal, right: Signal, *, early: bool = False) -> Signal:
-        """What two values give together in a lane: those of two taps of a beat, which is ``early``, or the value of a
-        beat and what the beats before it gave."""
+    def merged(self, left: Signal, right: Signal, cycles: int) -> Signal:
+        """What two values give together, so many cycles after the beat's word: those of two taps, those of two lines
+        that share lanes, or the value of a beat and what the beats before it gave."""
 
-    def beat_value(self, k: int) -> Signal:
-        """The value of lane ``k``, in time with ``at``: of all taps of the beat together."""
+    def lane_value(self, k: int) -> Signal:
+        """The value of lane ``k`` of all taps of the beat together."""
         values = [self.value(k, tap) for tap in range(self.taps)]
         b = self.b
         w = width(values[0])
-        if timing.tap_stages(self.npu) and len(values) > 1:
-            w += bits_for(self.taps - 1)  # as they may be added
+        if timing.tap_stages(self.npu) and self.taps * self.lane_lines > 1:
+            w += bits_for(self.taps * self.lane_lines - 1)  # as they may be added
         level = values
-        if len(values) > 1:
+        if len(values) > 1 or w > width(values[0]):
             level = [b.wire(self.name("wide", k, tap), w, sign_extend(value, w)) for tap, value in enumerate(values)]
         while len(level) > 1:  # a tree
             pairs = [level[i : i + 2] for i in range(0, len(level), 2)]
+            together = [self.merged(*pair, self.value_cycles) if len(pair) > 1 else pair[0] for pair in pairs]
             level = [
-                b.wire(f"merged_{k}_{len(level)}_{i}", w, self.merged(*pair, early=True)) if len(pair) > 1 else pair[0]
-                for i, pair in enumerate(pairs)
+                b.wire(f"merged_{k}_{len(level)}_{i}", w, value) if len(pair) > 1 else value
+                for i, (pair, value) in enumerate(zip(pairs, together))
             ]
         if not timing.tap_stages(self.npu):
             return level[0]
@@ -174,6 +184,33 @@ class Arithmetic(ABC):
         """What leaves of lane ``k``, `cycles` later: by default what the queue has."""
         return merged
 
+    def beat_values(self) -> Iterable[Signal]:
+        """The value of each lane, in time with ``at``: of all taps of the beat together."""
+        values = (self.lane_value(k) for k in range(self.lanes))
+        return values if self.lane_lines == 1 else self._shared(list(values))
+
+    def _shared(self, values: list[Signal]) -> list[Signal]:
+        """The value of each lane where lines may share lanes: then the lowest lanes have what all lines give together,
+        and the others 0."""
+        b = self.b
+        b.comment("Lines that share lanes.")
+        held = b.reg("at_shares_lanes", init=None)
+        b.on(None, (held, self.at.beat.marks.shares_lanes))
+        shares = delayed(b, held, "shares_lanes", self.merged_cycles)[-1]
+        w = width(values[0])
+        part = self.lanes // self.lane_lines
+        together = [const(0, w)] * self.lanes
+        for k in range(part):
+            together[k], *lines = values[k::part]
+            for n, line in enumerate(lines):
+                together[k] = b.wire(f"lines_{k}_{n}", w, self.merged(together[k], line, self.merged_cycles))
+        chosen = [choose(shares, lines, alone, w) for lines, alone in zip(together, values)]
+        if not timing.lane_stages(self.npu):
+            return chosen
+        registers = [b.reg(f"lane_{k}", w, init=None) for k in range(self.lanes)]
+        b.on(None, *zip(registers, chosen))
+        return registers
+
     def row(self, so_far: Signal) -> tuple[Signal, Signal]:
         """The queue's row with the values of the beat at hand: these alone at a window's first tap, else merged with
         ``so_far``. And what leaves with the last tap, `cycles` later."""
@@ -181,10 +218,10 @@ class Arithmetic(ABC):
         w = width(so_far) // self.lanes
         merged = []
         leaving = []
-        for k in range(self.lanes):
-            new = b.wire(f"new_{k}", w, sign_extend(self.beat_value(k), w))
+        for k, value in enumerate(self.beat_values()):
+            new = b.wire(f"new_{k}", w, sign_extend(value, w))
             old = b.wire(f"old_{k}", w, bits(so_far, k * w, w))
-            merged.append(b.wire(f"merged_{k}", w, choose(self.at.first, new, self.merged(new, old), w)))
+            merged.append(b.wire(f"merged_{k}", w, choose(self.at.first, new, self.merged(new, old, self.delay), w)))
             leaving.append(self.leaving(k, merged[-1]))
         return b.wire("merged", width(so_far), side_by_side(merged)), side_by_side(leaving)
 
@@ -221,13 +258,13 @@ class IntegerArithmetic(Arithmetic):
         self._merges = {merge: delayed(self.b, held, name, self.delay) for merge, (name, held) in self._held.items()}
         self.count = delayed(self.b, self.count, "count", self.delay, COUNT_BITS)[-1]
 
-    def chosen(self, merge: str, *, early: bool = False) -> Signal:
-        """Whether a merge is chosen, in time with the beat's word or with ``at``."""
-        return self._merges[merge][self.value_cycles if early else self.delay]
+    def chosen(self, merge: str, cycles: int) -> Signal:
+        """Whether a merge is chosen, so many cycles after the beat's word."""
+        return self._merges[merge][cycles]
 
-    def merged(self, left: Signal, right: Signal, *, early: bool = False) -> Signal:
+    def merged(self, left: Signal, right: Signal, cycles: int) -> Signal:
         w = width(left)
         value = choose(signed_at_least(left, right), left, right, w)
         for merge in self._merges:
-            value = choose(self.chosen(merge, early=early), MERGES[merge](left, right), value, w)
+            value = choose(self.chosen(merge, cycles), MERGES[merge](left, right), value, w)
         return value

@@ -6,6 +6,7 @@ Golden twin: golden/layers/pool.py. The sequencer gives words tap after tap, all
 queue holds what the taps of this window gave so far. Nothing stalls inside: ``room`` tells the sequencer in time.
 """
 
+from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.rtl.primitives.block import Signal
 
 from .arithmetic import Arithmetic
@@ -22,8 +23,8 @@ class BinaryPool(Arithmetic):
 
     @property
     def lanes(self) -> int:
-        """One for all bits of a word."""
-        return 1
+        """One for all bits of a word, or for all those that lines have which share lanes."""
+        return present(self.npu.pool_unit).lane_lines
 
-    def merged(self, left: Signal, right: Signal, *, early: bool = False) -> Signal:
+    def merged(self, left: Signal, right: Signal, cycles: int) -> Signal:
         return left | right

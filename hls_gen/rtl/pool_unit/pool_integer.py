@@ -47,7 +47,7 @@ class IntegerPool(IntegerArithmetic):
             f"divide_{k}",
             sum=merged,
             count=self.count,
-            average=self.chosen("adds"),
+            average=self.chosen("adds", self.delay),
             reciprocal=self._reciprocal,
             quotient=quotient,
         )

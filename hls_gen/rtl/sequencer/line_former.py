@@ -50,6 +50,11 @@ windows.
                `--> lines before: a row a word of a line
 """
 """Added to the header where taps are those of several lines."""
+SHARED = """
+With shares_lanes the words have values in their lower lanes alone, and {lines} lines share the lanes of a tap: the line
+at hand has the lowest.
+"""
+"""Added to the header where lines may share lanes."""
 WHOLE = """
 Words from the host come as wide as they leave, and pass.
 """
@@ -64,8 +69,10 @@ def line_former(library: Library, spec: SequencerSpec) -> Block:
     """
     sequencer = spec.sequencer
     memory = spec.memory("lines")
-    sizes = {"word_bits": sequencer.map_bits, "line_taps": sequencer.beat.taps}
-    text = __doc__ + KEPT * (sequencer.beat.rows > 1) + WHOLE * ("whole" in memory.widths)
+    beat = sequencer.beat
+    sizes = {"word_bits": sequencer.map_bits, "line_taps": beat.taps}
+    shared = SHARED.format(lines=beat.lane_lines) * (beat.lane_lines > 1)
+    text = __doc__ + KEPT * (beat.most_rows > 1) + shared + WHOLE * ("whole" in memory.widths)
     header = Header(text, rate="a word a cycle", latency="0 cycles from in to out", parameters=sizes)
     b = Block(library.name(spec.module("line_former"), spec.npu), header)
     bus = LoadBus.ports(b, library.stream_bits, [memory])
@@ -89,7 +96,7 @@ def line_former(library: Library, spec: SequencerSpec) -> Block:
     inside = b.reg("on_map")  # the position at hand is on the map
     beside_map = b.reg("beside_map", init=1)  # it is not: a register of its own for the many bits of a word
     hit = Countdown(b, "hit", memory.widths["first"])  # its last item: a window is complete with the position
-    keeps = sequencer.beat.rows > 1
+    keeps = beat.most_rows > 1
     if keeps:
         line_hit = Countdown(b, "line_hit", memory.widths["first_line"])  # its last item: windows end with the line
         again = now["line_stride_minus_1"]
@@ -107,26 +114,29 @@ def line_former(library: Library, spec: SequencerSpec) -> Block:
     last_position = _place(b, layer, (step, line_begins), (inside, beside_map), hit)
     line_ends.assign(tuple_last & last_position)
     b.comment("The positions before: whether they are on the map, and the words of each.")
-    rows, columns = sequencer.beat.rows, sequencer.beat.columns
+    rows, columns, shares = beat
     before = [b.reg(f"before_{k}") for k in range(1, columns)]
     b.on(step, *zip(before, [inside, *before]))
     b.on(line_done, *[(flag, 0) for flag in before])
     w = sequencer.map_bits
     words, above = [bits(source.data, 0, w)], []
     if keeps:
-        taken = b.wire("taken", 1, moves & inside)
-        above, kept = _lines_before(b, library, sequencer, taken, line_done, lines.last, words[0])
-        words += kept
+        kept = [now["shares_lanes"]] if rows == 1 else []
+        taken = b.wire("taken", 1, all_of(moves, inside, *kept))
+        above, words = _lines_before(b, library, sequencer, taken, line_done, lines.last, words[0], now)
     places = [words]  # of each position, the one at hand first, the words of its lines, the line at hand first
     if columns > 1:
         places += _positions_before(b, library, sequencer, moves, word, words)
     used = [~beside_map, *(flag & bits(now["taps_before"], k, 1) for k, flag in enumerate(before))]
-    of_lines = [flag & bits(now["lines_before"], i, 1) for i, flag in enumerate(above)]
+    of_lines = [[], *([flag & bits(now["lines_before"], i, 1)] for i, flag in enumerate(above))]
+    of_parts = [[line] for line in of_lines] if shares == 1 else _lines_of_parts(b, sequencer, now, of_lines)
     taps = []
-    beside = _beside(spec, now)
+    part = w // shares
+    beside = _beside(spec, now, part)
     for i, k in product(range(rows), range(columns)):
-        flag = all_of(used[k], of_lines[i - 1]) if i else used[k]
-        taps.append(b.wire(f"tap_{len(taps)}", w, choose(flag, places[k][i], beside, w)))
+        flags = [all_of(used[k], *line) for line in of_parts[i]]
+        tap = [choose(flag, bits(places[k][i], n * part, part), beside, part) for n, flag in enumerate(flags)]
+        taps.append(b.wire(f"tap_{len(taps)}", w, side_by_side(tap)))
     formed = side_by_side(taps[::-1])
     out.data.assign(choose(now["whole"], source.data, formed, sequencer.word_bits) if "whole" in now else formed)
     return b
@@ -166,11 +176,14 @@ def _lines_before(
     line_done: Signal,
     last_line: Signal,
     word: Signal,
+    now: dict[str, Signal],
 ) -> tuple[list[Signal], list[Signal]]:
-    """The lines before, the latest first: whether they are on the map, and their words at the place of the word at
-    hand. That is ``taken`` now; the line is done, and is the map's last."""
+    """The lines before, the latest first: whether they are on the map; and the words at the place of the word at hand,
+    this word first: of each line, or of several lines that share lanes. The word is ``taken`` now; the line is done,
+    and is the map's last; the layer's row is ``now``."""
     b.comment("The lines before: whether they are on the map, and the words of each.")
-    count = sequencer.beat.rows - 1
+    rows, _, shares = sequencer.beat
+    count = rows * shares - 1
     w = sequencer.map_bits
     above = [b.reg(f"above_{i + 1}") for i in range(count)]
     b.on(
@@ -181,17 +194,44 @@ def _lines_before(
     b.on(taken, (place, add(place, 1, width(place))))
     b.on(line_done, (place, 0))
     held = b.wire("held_lines", bits_of_row)
-    words = [b.wire(f"word_above_{i + 1}", w, bits(held, i * w, w)) for i in range(count)]
+    words = [word, *(b.wire(f"word_above_{i + 1}", w, bits(held, i * w, w)) for i in range(rows - 1))]
+    kept = words[: rows - 1]
+    if shares > 1:
+        part = w // shares
+        parts = [b.wire("part", part, bits(word, 0, part))]
+        parts += [b.wire(f"part_above_{i + 1}", part, bits(held, i * part, part)) for i in range(count)]
+        of_parts = side_by_side(parts[:count])
+        kept = [choose(now["shares_lanes"], of_parts, side_by_side(kept), bits_of_row) if kept else of_parts]
+        slots = [side_by_side(parts[i * shares : (i + 1) * shares]) for i in range(rows)]
+        words = [
+            b.wire(f"word_of_lines_{i}", w, choose(now["shares_lanes"], slot, plain, w))
+            for i, (slot, plain) in enumerate(zip(slots, words, strict=True))
+        ]
     b.instance(
         ram(library, bits_of_row, depth, latency=0),
         "lines_before",
         write=taken,
         write_row=place,
-        write_data=side_by_side([word, *words][:count]),
+        write_data=side_by_side(kept),
         read_row=place,
         read_data=held,
     )
     return above, words
+
+
+def _lines_of_parts(
+    b: Block, sequencer: NpuSequencer, now: dict[str, Signal], of_lines: list[list[Signal]]
+) -> list[list[list[Signal]]]:
+    """For each line of a beat's taps, and each part of their lanes: whether the line is on the map that has the part,
+    which is another one where lines share lanes; nothing of the line at hand. ``of_lines`` says so of each line."""
+    rows, _, shares = sequencer.beat
+    parts: list[list[list[Signal]]] = [[] for _ in range(rows)]
+    for line, shared in enumerate(of_lines):
+        i, part = divmod(line, shares)
+        alone = all_of(*of_lines[i]) if of_lines[i] else const(1, 1)
+        there = [choose(now["shares_lanes"], flag, alone, 1) for flag in shared]
+        parts[i].append([b.wire(f"part_{i}_{part}_there", 1, flag) for flag in there])
+    return parts
 
 
 def _positions_before(
@@ -215,12 +255,11 @@ def _positions_before(
     return [flat[k : k + len(words)] for k in range(0, len(flat), len(words))]
 
 
-def _beside(spec: SequencerSpec, now: dict[str, Signal]) -> Signal:
-    """The word of a position beside the map: in each lane the value whose flag is 1, else 0."""
-    word = spec.sequencer.map_bits
+def _beside(spec: SequencerSpec, now: dict[str, Signal], w: int) -> Signal:
+    """Lanes of ``w`` bits of a position beside the map: in each lane the value whose flag is 1, else 0."""
     feature = spec.npu.array.feature_bits
     values = [_where(now[beside.flag], beside.value(feature), feature) for beside in spec.sequencer.besides]
-    return Repeat(reduce(or_, values), word // feature) if values else const(0, word)
+    return Repeat(reduce(or_, values), w // feature) if values else const(0, w)
 
 
 def _where(flag: Signal, value: int, w: int) -> Signal:

@@ -9,11 +9,11 @@ import pytest
 from bitloom.golden.window import Window
 from bitloom.golden.zoo import mlperf_tiny
 from bitloom.hls_gen.compiler import lines
+from bitloom.hls_gen.compiler.layout import split_pool
 from bitloom.hls_gen.compiler.lines import form_array_lines, form_pool_lines
 from bitloom.hls_gen.compiler.lowering import lowered_for
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.parts import present
 from bitloom.overlay.fuzz.pick import Pick
 from bitloom.overlay.fuzz.random_networks import IntegerChoices, binary_network, depthwise_network, integer_network
 from tests.networks import model_of
@@ -51,7 +51,7 @@ def test_line_formers_make_the_taps_of_windows(npu: Npu, order: str) -> None:
         for layer, workload in zip(lowered.layers, lowered.workloads):
             windows["array", layer.name] = workload.window.window, layer.height, layer.width
             if layer.pool is not None:
-                split = present(npu.pool_unit).split(layer.pool.window, layer.pool.reduction)
+                split = split_pool(npu, layer.out_channels, layer.levels, layer.pool.window, layer.reduction)
                 windows["pool", layer.name] = split.formed, *workload.window.output_size(layer.height, layer.width)
         with patch.object(lines, "pays", lambda *_: True):
             behind, of_array = form_array_lines(lowered, [npu], order)

@@ -30,6 +30,7 @@ BAD = {
     "pool_scale_ram": ("ultra", "npu: pool_scale_ram needs a pool unit with weights (depthwise), got ultra"),
     "pool_line_taps": (17, "npu: pool_line_taps must be 1..16, got 17"),
     "pool_lines": (0, "npu: pool_lines must be 1..16, got 0"),
+    "pool_lane_lines": (3, "npu: pool_lane_lines must divide pfp = 8, got 3"),
     "pool_line_words": (1, "npu: pool_line_words must be an integer >= 2, got 1"),
     "ol": (9, "npu: ol must be <= kgp = 8, got 9"),
     "accumulate": ("and", "npu: accumulate must be one of popcount, or, both, or_words, got 'and'"),

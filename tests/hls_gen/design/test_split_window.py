@@ -105,12 +105,29 @@ def test_no_row_behind_the_map_is_taken(padding: int, rows: int) -> None:
 def test_averages_are_taken_tap_by_tap() -> None:
     """They count their valid taps."""
     unit = PoolUnit(line_taps=3)
-    splits = [unit.split(POOL, reduction) for reduction in (LARGEST, PRODUCTS, AVERAGE)]
+    splits = [unit.split(POOL, reduction, unit.pfp) for reduction in (LARGEST, PRODUCTS, AVERAGE)]
     assert splits == [SplitWindow(POOL, columns=3)] * 2 + [SplitWindow(POOL)]
-    assert PoolUnit().split(POOL, LARGEST) == SplitWindow(POOL)
+    assert PoolUnit().split(POOL, LARGEST, 1) == SplitWindow(POOL)
 
 
 def test_the_last_tap_lies_highest() -> None:
     assert BeatTaps(1, 4).places(Window(kernel=(1, 2))) == [UNUSED, UNUSED, 0, 1]
     assert BeatTaps(2, 3).places(Window(kernel=(2, 2))) == [UNUSED, 0, 1, UNUSED, 2, 3]
     assert BeatTaps(2, 3).places(Window(kernel=(1, 2))) == [UNUSED] * 4 + [0, 1]
+
+
+def test_lines_share_lanes_where_there_is_room_and_a_window_takes_fewer_beats_so() -> None:
+    unit = PoolUnit(pfp=8, line_taps=3, lane_lines=2)
+    window = Window(kernel=(3, 3), padding=(1, 1, 1, 1))
+    assert [unit.split(window, PRODUCTS, lanes).rows for lanes in (4, 5)] == [2, 0]
+    line = Window(kernel=(1, 3))
+    assert unit.split(line, PRODUCTS, 4) == SplitWindow(line, columns=3)
+    assert unit.split(window, AVERAGE, 4) == SplitWindow(window)
+
+
+def test_the_last_of_the_lines_that_share_lanes_has_the_lowest() -> None:
+    beat = BeatTaps(2, 1, 2)
+    three, two = Window(kernel=(3, 1)), Window(kernel=(2, 1))
+    assert (beat.shares(three), beat.shares(two)) == (2, 1)
+    assert [beat.places(three, share) for share in range(2)] == [[0, 2], [UNUSED, 1]]
+    assert beat.places(two) == [0, 1]

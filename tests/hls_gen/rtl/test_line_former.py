@@ -34,6 +34,10 @@ NPUS = {
     "two_lines": INTEGER.changed(pool_line_taps=3, pool_lines=2, **KEPT),
     "lines_alone": INTEGER.changed(pool_lines=3, pfp=1, **KEPT),
     "lines_of_bits": Npu.of(kfp=9, kgp=2, pfp=3, pool_line_taps=2, pool_lines=4, **SIZES, **KEPT),
+    "shared_lanes": INTEGER.changed(pool_line_taps=3, pool_lane_lines=2, **KEPT),
+    "shared_alone": INTEGER.changed(pfp=4, pool_lane_lines=4, depthwise=True, **KEPT),
+    "shared_below": INTEGER.changed(pool_line_taps=2, pool_lines=2, pfp=4, pool_lane_lines=2, **KEPT),
+    "shared_bits": Npu.of(kfp=9, kgp=2, pfp=6, pool_line_taps=2, pool_lane_lines=3, **SIZES, **KEPT),
     "seven": INTEGER.changed(pool_line_taps=7, depthwise=True),
     "bits": Npu.of(kfp=9, kgp=2, pfp=3, pool_line_taps=4, **SIZES),
     "array": ARRAY,
@@ -55,7 +59,7 @@ def layers(spec: SequencerSpec, rng: random.Random) -> list[Layer]:
     whose words are put side by side, and layers whose words are handed on, also as wide as they leave."""
     drawn = list[Layer]()
     flags = spec.sequencer.line_flags
-    rows, columns = spec.sequencer.beat.rows, spec.sequencer.beat.columns
+    rows, columns = spec.sequencer.beat.most_rows, spec.sequencer.beat.columns
     while len(drawn) < 8:
         words = rng.randint(1, 5)
         beside = frozenset({"lowest"} if "lowest" in flags and rng.random() < 0.5 else ())
@@ -102,11 +106,11 @@ def windows(spec: SequencerSpec, layer: Layer, tuples: np.ndarray) -> np.ndarray
     places = places.reshape(-1, window.output_size(len(tuples), width)[1], window.taps)[:, : formed.windows]
     taps = np.concatenate([flat, beside])[places]  # (lines, windows, taps, words, lanes)
     beat = spec.sequencer.beat
-    grid = np.full((*taps.shape[:2], beat.rows, beat.columns, *taps.shape[3:]), lowest)
-    grid[:, :, beat.rows - rows :, beat.columns - columns :] = taps.reshape(
-        *taps.shape[:2], rows, columns, *taps.shape[3:]
-    )
-    side_by_side = grid.transpose(0, 1, 4, 2, 3, 5)
+    shares = beat.lane_lines if rows > beat.rows else 1
+    grid = np.full((*taps.shape[:2], beat.rows * shares, beat.columns, *taps.shape[3:]), lowest)
+    grid[:, :, -rows:, -columns:] = taps.reshape(*taps.shape[:2], rows, columns, *taps.shape[3:])
+    of_lines = grid[..., : lanes(spec) // shares].reshape(*taps.shape[:2], beat.rows, shares, *grid.shape[3:5], -1)
+    side_by_side = of_lines[:, :, :, ::-1].transpose(0, 1, 5, 2, 4, 3, 6)  # the line at hand has the lowest lanes
     return side_by_side.reshape(-1, spec.sequencer.word_bits // bits(spec))
 
 

@@ -460,7 +460,7 @@ GRAPH_SIZES = {"layers": 24, "tuple_words": 512, "pool_words": 512, "pool_tuple_
 GRAPH_SIZES |= {"map_words": 1024, "skip_words": 1024}
 """Memories for graphs of many small layers."""
 GRAPH_NPU = Npu.of(**BYTES | {"feature_bits": 9}, multiplier_bits=31, round_twice=1, joined_words=16, **GRAPH_SIZES)
-POOL_LINES = {"pool_line_taps": 3, "pool_lines": 2, "pool_line_words": 256}
+POOL_LINES = {"pool_line_taps": 3, "pool_lines": 2, "pool_lane_lines": 2, "pool_line_words": 256}
 IN_LUTS = {"lut_products": ("pool",), "pool_scale_ram": "distributed"}
 OF_FOUR = {"kgp": 4, "pfp": 4}
 GRAPH_K4_NPU = GRAPH_NPU.changed(
@@ -497,6 +497,7 @@ SLOWLY_READ = NetworkKind(draw=pooled_at_the_end, reader_pauses=(0.9,))
 """Pool units with weights whose results wait for the host."""
 LINES_BELOW = {"pool_lines": 3, "pool_line_words": 256}
 TWO_LINES = {"pool_lines": 2, "pool_line_words": 256}
+SHARED_LANES = {"pool_lane_lines": 2, "pool_line_words": 256}
 LINE_DESIGNS = named(
     {
         "raster": design(WEIGHTED_POOL.changed(kfp=3, **OF_FOUR, ol=4, raster=True, pool_line_taps=2, **LINES_BELOW)),
@@ -505,11 +506,16 @@ LINE_DESIGNS = named(
         ),
         "integer": design(SMALL_INTEGER.changed(kfp=3, kgp=8, pfp=2, ol=5, pool_line_taps=3)),
         "binary": design(SMALL_BINARY.changed(**FIVE_LANES, raster=True, **ROOM, **TWO_LINES, kernel_rows=1 << 14)),
+        "shared": design(WEIGHTED_POOL.changed(kfp=3, kgp=4, pfp=16, ol=4, pool_line_taps=3, **SHARED_LANES)),
+        "shared_integer": design(SMALL_INTEGER.changed(kfp=3, kgp=8, pfp=64, ol=2, pool_line_taps=2, **SHARED_LANES)),
+        "shared_binary": design(
+            SMALL_BINARY.changed(**FIVE_LANES | {"pfp": 256}, raster=True, **ROOM, **SHARED_LANES, kernel_rows=1 << 14)
+        ),
     },
     "lines_",
 )
-"""Several taps a cycle, of a line or of lines one below the other: pool units with weights, of integers and of bits
-without; tables and counters; products of pool results in LUTs."""
+"""Several taps a cycle, of a line or of lines one below the other, also of lines that share lanes: pool units with
+weights, of integers and of bits without; tables and counters; products of pool results in LUTs."""
 TAPS = {"position_words": 32, "tuple_words": 1024}
 ARRAY_CASCADES = {
     "cascade": cascade(
@@ -828,11 +834,19 @@ CASES: dict[str, BoardCase] = {
         DEPTHWISE_DESIGNS,
         60,
         {**BOTH_POOLS, "behind copies": 3},
-        {"k4": {"lines": 1, "depthwise": 1}},
+        {"k4": {"lines": 1, "depthwise": 1, "shared lanes": 1}},
     ),
     **cases("slowly_read", SLOWLY_READ, DEPTHWISE_DESIGNS, 40, {"plain": 5, "depthwise": 5}, {"k4": BOTH_POOLS}),
     **cases("lines", DEPTHWISE, these(LINE_DESIGNS, "raster", "wide"), 60, {"lines": 1, "depthwise": 1}),
     **cases("lines_of_pools", UNEVEN, these(LINE_DESIGNS, "integer", "binary"), 40, {"exact": 5, "lines": 1}),
+    **cases("shared_lanes", DEPTHWISE, these(LINE_DESIGNS, "shared"), 60, {"shared lanes": 5, "depthwise": 10}),
+    **cases(
+        "shared_lanes_of_pools",
+        UNEVEN,
+        these(LINE_DESIGNS, "shared_integer", "shared_binary"),
+        100,
+        {"exact": 5, "shared lanes": 2},
+    ),
     **cases("array_lines", LINED_GRAPHS, GRAPH_LINES, 100, {"exact": 40, "array lines": 5}, {"k6": {"array lines": 1}}),
     **cases("array_lines_of_depthwise", LINED_DEPTHWISE, these(ARRAY_LINES, "k6"), 40, {"array lines": 1}),
     **cases("array_lines_of_joined", LINED_JOINED, GRAPH_LINES, 40, exact(10)),

@@ -20,6 +20,7 @@ from bitloom.hls_gen.compiler.choices import CompileChoices, Dataflow
 from bitloom.hls_gen.compiler.engine_form import engine_form_of
 from bitloom.hls_gen.compiler.lowering import lowered_for
 from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.compiler.planned_layer import PlannedLayer
 from bitloom.hls_gen.compiler.segments import SHORTCUTS, segments
 from bitloom.hls_gen.design.copy_names import is_copy
 from bitloom.hls_gen.design.design import Design
@@ -109,6 +110,7 @@ def uses(design: Design, model: Model, choices: CompileChoices, comparison: Comp
         "depthwise": any(layer.depthwise is not None for layer in layers),
         "behind copies": any(layer.depthwise is not None and layer.name.endswith("_copy") for layer in layers),
         "lines": any(layer.split_pool for layer in layers),
+        "shared lanes": any(map(_shares_lanes, network_plan.layers)),
         "array lines": any(planned.layer.formed_taps and not planned.formed for planned in network_plan.layers),
         "growth": any(layer.window.window.growth != (1, 1) for layer in layers),
         **{side: any(layer.window.window.beside == side for layer in layers) for side in BESIDE[1:]},
@@ -127,6 +129,12 @@ def uses(design: Design, model: Model, choices: CompileChoices, comparison: Comp
         "several parts": parts > 1,
     }
     return [word for word, there in used.items() if there]
+
+
+def _shares_lanes(planned: PlannedLayer) -> bool:
+    """Whether lines of a pool's kernel share lanes."""
+    unit, pool = planned.npu.pool_unit, planned.on_pool_unit
+    return bool(unit and pool and pool.lines and unit.beat.shares(pool.lines.window) > 1)
 
 
 def _orders_differ(model: Model) -> bool:

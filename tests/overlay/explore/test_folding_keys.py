@@ -56,6 +56,7 @@ OTHERS: dict[str, tuple[Npu, Any]] = {
     "lut_products": (INTEGER, ("addition",)),
     "pool_line_taps": (BINARY, 3),
     "pool_lines": (BINARY, 2),
+    "pool_lane_lines": (BINARY, 2),
     "pool_scale_ram": (INTEGER.changed(multiplier_bits=31, depthwise=True), "distributed"),
 }
 """An NPU and another value for it, by name: a new value of a folding needs one, too."""

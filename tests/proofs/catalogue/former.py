@@ -66,6 +66,7 @@ INTEGERS = Npu.of(
     engine="integer", feature_bits=2, weight_bits=2, shift_bits=0, acc_bits=8, kfp=1, pfp=1, pool_line_taps=3, **SIZES
 )
 TWO_LINES = Npu.of(kfp=2, pfp=1, pool_line_taps=2, pool_lines=2, pool_line_words=4, **SIZES)
+SHARED = Npu.of(kfp=2, pfp=2, pool_line_taps=2, pool_lane_lines=2, pool_line_words=4, **SIZES)
 LINES = {
     "lines of bits": (
         BITS,
@@ -91,7 +92,16 @@ LINES = {
             Broken("above_1 <= ~lines_last;", "above_1 <= 1'd1;", "taps_of_the_window"),
             Broken("complete = hit_last & line_hit_last;", "complete = hit_last;", "each_window_once"),
             Broken("      if (line_done) begin\n        place <= 2'd0;\n      end\n", "", "taps_of_the_window"),
-            Broken("line_hit_last ? layer_line_stride_minus_1 : line", "line", "each_word_once"),
+            Broken("line_hit_last ? layer_line_stride_minus_1 : line", "line", "each_window_once"),
+        ),
+    ),
+    "lines that share lanes": (
+        SHARED,
+        (
+            Broken("above_1 <= ~lines_last;", "above_1 <= 1'd1;", "taps_of_the_window"),
+            Broken("moves & on_map & layer_shares_lanes;", "moves & layer_shares_lanes;", "taps_of_the_window"),
+            Broken("layer_shares_lanes ? { part_above_1, part } : in_data", "in_data", "taps_of_the_window"),
+            Broken("layer_shares_lanes ? above_1 & layer_lines_before : 1'd1", "1'd1", "taps_of_the_window"),
         ),
     ),
 }
@@ -101,7 +111,8 @@ LINES = {
 def _line_formers() -> Iterator[Proof]:
     for name, (npu, breaks) in LINES.items():
         spec = SequencerSpec(present(npu.pool_sequencer))
-        rows = spec.sequencer.beat.rows
+        beat = spec.sequencer.beat
+        rows, kept = beat.rows, 4 if beat.most_rows > 1 else 0
         w = npu.array.feature_bits
         lowest = sum(1 << k for k in range(w - 1, spec.sequencer.map_bits, w))  # in each lane
         yield Proof(
@@ -115,12 +126,12 @@ def _line_formers() -> Iterator[Proof]:
                 "WIDTH": spec.sequencer.map_bits,
             },
             hidden={"LOWEST": lowest} if npu.engine == "integer" else {},
-            flags=("KEEPS",) * (rows > 1),
+            flags=("KEEPS",) * (kept > 0) + ("TWO_LINES",) * (rows > 1) + ("SHARED",) * (beat.lane_lines > 1),
             steps=2,
             reach=12,
             rows=(
                 *(Row("dut.words_before.mem", f"written_{k}", f"row_{k}", f"word_{k}") for k in range(2)),
-                *(Row("dut.lines_before.mem", f"kept_is_{k}", f"at_{k}", f"kept_{k}") for k in range(4) if rows > 1),
+                *(Row("dut.lines_before.mem", f"kept_is_{k}", f"at_{k}", f"kept_{k}") for k in range(kept)),
             ),
             breaks=breaks,
         )

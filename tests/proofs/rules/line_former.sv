@@ -12,6 +12,11 @@ module proof (
   localparam TAPS = `TAPS, ROWS = `ROWS, WIDTH = `WIDTH;  // taps of a line, and lines, of a word that leaves; bits of a word that comes
   localparam PLACE = ROWS * WIDTH;  // the word at hand, and those of the lines above it
   localparam KEPT = (TAPS - 1) * PLACE;
+`ifdef SHARED
+  localparam PART = WIDTH / 2;  // lanes of a line where two share those of a word
+`else
+  localparam PART = WIDTH;
+`endif
   wire running;
   `DUT dut (.*);
   given_reset given_reset (.*);
@@ -33,7 +38,14 @@ module proof (
 `ifdef KEEPS
   (* hierconn *) wire [4:0] \dut.pool_lines_first_line , \dut.pool_lines_line_stride_minus_1 ;
   (* hierconn *) wire \dut.pool_lines_lines_before ;
-  always @* assume (\dut.pool_lines_positions_minus_1 <= (\dut.pool_lines_words_minus_1 ? 1 : 3));  // 4 words of a line are kept
+`ifdef SHARED
+  (* hierconn *) wire \dut.pool_lines_shares_lanes ;
+  wire next_keeps = \dut.pool_lines_shares_lanes ;
+  reg keeps;
+`else
+  wire next_keeps = 1, keeps = 1;
+`endif
+  always @* assume (~next_keeps | \dut.pool_lines_positions_minus_1 <= (\dut.pool_lines_words_minus_1 ? 1 : 3));  // 4 words of a line are kept
   reg [4:0] first_line, line_stride_minus_1;
   reg lines_before;
 `endif
@@ -64,21 +76,26 @@ module proof (
 
   // For each word of a line that of the line before.
   wire [PLACE-1:0] here;
-  assign here[WIDTH-1:0] = in_data;
+  assign here[PART-1:0] = in_data[PART-1:0];
 `ifdef KEEPS
-  reg [WIDTH-1:0] above_0, above_1, above_2, above_3;
+  reg [PART-1:0] above_0, above_1, above_2, above_3;
   reg [3:0] has_above = 0;
   reg [1:0] at = 0;  // number of the word in its line
-  (* hierconn *) wire [WIDTH-1:0] \dut.held_lines ;  // what lies there before a word was written, or beside the map, means nothing
+  (* hierconn *) wire [PART-1:0] \dut.held_lines ;  // what lies there before a word was written, or beside the map, means nothing
   wire second = line != 0;
-  assign here[PLACE-1:WIDTH] = ~on_map | ~second ? \dut.held_lines : at == 0 ? above_0 : at == 1 ? above_1 : at == 2 ? above_2 : above_3;
+  wire [PART-1:0] above = ~on_map | ~second ? \dut.held_lines : at == 0 ? above_0 : at == 1 ? above_1 : at == 2 ? above_2 : above_3;
+`ifdef SHARED
+  assign here[PLACE-1:PART] = keeps ? above : in_data[WIDTH-1:PART];
+`else
+  assign here[PLACE-1:PART] = above;
+`endif
   always @(posedge clk) begin
-    if (moves & on_map) begin
+    if (moves & on_map & keeps) begin
       at <= at + 1;
-      if (at == 0) {above_0, has_above[0]} <= {in_data, 1'b1};
-      if (at == 1) {above_1, has_above[1]} <= {in_data, 1'b1};
-      if (at == 2) {above_2, has_above[2]} <= {in_data, 1'b1};
-      if (at == 3) {above_3, has_above[3]} <= {in_data, 1'b1};
+      if (at == 0) {above_0, has_above[0]} <= {in_data[PART-1:0], 1'b1};
+      if (at == 1) {above_1, has_above[1]} <= {in_data[PART-1:0], 1'b1};
+      if (at == 2) {above_2, has_above[2]} <= {in_data[PART-1:0], 1'b1};
+      if (at == 3) {above_3, has_above[3]} <= {in_data[PART-1:0], 1'b1};
     end
     if (line_ends | rst) at <= 0;
   end
@@ -120,6 +137,9 @@ module proof (
       line_stride_minus_1 <= \dut.pool_lines_line_stride_minus_1 ;
       lines_before <= \dut.pool_lines_lines_before ;
 `endif
+`ifdef SHARED
+      keeps <= \dut.pool_lines_shares_lanes ;
+`endif
 `ifdef LOWEST
       lowest <= \dut.pool_lines_lowest ;
 `endif
@@ -127,7 +147,8 @@ module proof (
     if (rst) {work, number, word} <= 0;
   end
 
-  // The word that leaves: the newest position in the highest lanes, those before below it; then those of the line above.
+  // The word that leaves: the newest position in the highest lanes, those before below it; then those of the line above,
+  // or where it shares lanes that line in the upper lanes of each position.
 `ifdef LOWEST
   (* hierconn *) wire \dut.pool_lines_lowest , \dut.layer_lowest ;
   wire [WIDTH-1:0] beside = lowest ? `LOWEST : 0;
@@ -136,17 +157,25 @@ module proof (
 `endif
   wire [TAPS*PLACE-1:0] window;
   localparam LINE = (ROWS - 1) * TAPS * WIDTH;  // where the taps of the line at hand begin
-  assign window[LINE + (TAPS - 1) * WIDTH +: WIDTH] = on_map ? in_data : beside;
 `ifdef KEEPS
   wire line_above = second & lines_before;
+`endif
+`ifdef SHARED
+  wire [WIDTH-1:0] lanes_there = {{PART{~keeps | line_above}}, {PART{1'b1}}};
+`else
+  wire [WIDTH-1:0] lanes_there = {WIDTH{1'b1}};
+`endif
+  assign window[LINE + (TAPS - 1) * WIDTH +: WIDTH] = on_map ? here[WIDTH-1:0] & lanes_there | beside & ~lanes_there : beside;
+`ifdef TWO_LINES
   assign window[(TAPS - 1) * WIDTH +: WIDTH] = on_map & line_above ? here[PLACE-1:WIDTH] : beside;
 `endif
   wire [TAPS-2:0] there;
   genvar k;
   for (k = 1; k < TAPS; k = k + 1) begin
     assign there[k-1] = place >= k & place - k <= positions_minus_1;
-    assign window[LINE + (TAPS - 1 - k) * WIDTH +: WIDTH] = there[k-1] & taps_before[k-1] ? before[(k - 1) * PLACE +: WIDTH] : beside;
-`ifdef KEEPS
+    assign window[LINE + (TAPS - 1 - k) * WIDTH +: WIDTH] =
+        there[k-1] & taps_before[k-1] ? before[(k - 1) * PLACE +: WIDTH] & lanes_there | beside & ~lanes_there : beside;
+`ifdef TWO_LINES
     assign window[(TAPS - 1 - k) * WIDTH +: WIDTH] =
         there[k-1] & taps_before[k-1] & line_above ? before[(k - 1) * PLACE + WIDTH +: WIDTH] : beside;
 `endif
@@ -160,7 +189,7 @@ module proof (
     all_taps: cover (out_valid & word & &(there & taps_before) & on_map);
     beside_the_map: cover (out_valid & ~on_map & place != 0);
 `ifdef KEEPS
-    both_lines: cover (out_valid & line_above & &(there & taps_before) & on_map);
+    both_lines: cover (out_valid & keeps & line_above & &(there & taps_before) & on_map);
     line_without_windows: cover (step & ~line_completes & line == 1);
 `endif
     window_after_window: cover (step & complete & stride_minus_1 == 0 & ~line_ends);
@@ -182,10 +211,13 @@ module proof (
 `endif
 `ifdef KEEPS
   (* hierconn *) wire [4:0] \dut.line_hit_left , \dut.layer_line_stride_minus_1 ;
+`ifdef SHARED
+  (* hierconn *) wire \dut.layer_shares_lanes ;
+`endif
   (* hierconn *) wire \dut.line_hit_last , \dut.layer_lines_before , \dut.above_1 ;
   (* hierconn *) wire [1:0] \dut.place ;
   (* keep *) wire [1:0] at_0 = 0, at_1 = 1, at_2 = 2, at_3 = 3;
-  (* keep *) wire [WIDTH-1:0] kept_0 = above_0, kept_1 = above_1, kept_2 = above_2, kept_3 = above_3;
+  (* keep *) wire [PART-1:0] kept_0 = above_0, kept_1 = above_1, kept_2 = above_2, kept_3 = above_3;
   (* keep *) wire kept_is_0 = has_above[0], kept_is_1 = has_above[1], kept_is_2 = has_above[2], kept_is_3 = has_above[3];
   integer n;
 `endif
@@ -221,10 +253,14 @@ module proof (
     assert (\dut.layer_line_stride_minus_1 == line_stride_minus_1 & \dut.layer_lines_before == lines_before);
     assert (\dut.line_hit_left == line_ahead & \dut.line_hit_last == line_completes);
     assert (\dut.above_1 == second);
-    assert (positions_minus_1 <= (words_minus_1 ? 1 : 3));
-    if (on_map) assert (at == (words_minus_1 ? {place[0], word} : place[1:0]));
+`ifdef SHARED
+    assert (\dut.layer_shares_lanes == keeps);
+`endif
+    assert (~keeps | positions_minus_1 <= (words_minus_1 ? 1 : 3));
+    if (~keeps) assert (at == 0);
+    if (keeps & on_map) assert (at == (words_minus_1 ? {place[0], word} : place[1:0]));
     for (n = 0; n < 4; n = n + 1)
-      if (n < (second ? (positions_minus_1 + 1) << words_minus_1 : on_map ? at : (positions_minus_1 + 1) << words_minus_1))
+      if (keeps & n < (second ? (positions_minus_1 + 1) << words_minus_1 : on_map ? at : (positions_minus_1 + 1) << words_minus_1))
         assert (has_above[n]);
 `endif
     if (place != 0) assert (has_0 & (has_1 | ~words_minus_1));

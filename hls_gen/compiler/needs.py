@@ -206,5 +206,5 @@ def _pool(planned: PlannedLayer) -> dict[str, int]:
         "pool_line_words": kept.positions * kept.words if kept else 0,
     }
     if planned.layer.depthwise:
-        needs |= {"pool_kernel_rows": planned.on_pool_unit.pass_rows, "pool_scale_rows": len(planned.scale_steps)}
+        needs |= {"pool_kernel_rows": planned.on_pool_unit.pass_rows, "pool_scale_rows": len(planned.steps)}
     return needs

@@ -139,11 +139,6 @@ class PlannedLayer:
         return self.steps[:0] if self.layer.raw else self.steps
 
     @property
-    def scale_steps(self) -> WordLayout:
-        """(steps, ol) in which the results of a pool unit with weights leave."""
-        return regroup(self.pooled, self.npu.results.ol)
-
-    @property
     def positions(self) -> int:
         """Positions of the map that it makes."""
         return self.sequencers[-1].counts.windows
@@ -203,7 +198,7 @@ def map_layout(layer: LoweredLayer, npu: Npu, reader_lanes: int) -> WordLayout:
 def _layouts(layer: LoweredLayer, npu: Npu, reader_lanes: int) -> tuple[WordLayout, WordLayout, WordLayout]:
     """The steps in which results leave, words for the pool unit (none without one), and words for the reader."""
     pfp = present(npu.pool_unit).pfp if npu.pools_results(raw=layer.raw, pool=layer.pool is not None) else 0
-    widths = () if layer.raw else (npu.results.ol,) * (pfp > 0 and npu.depthwise) + (reader_lanes,)
+    widths = () if layer.raw else (pfp,) * (pfp > 0 and not npu.depthwise) + (reader_lanes,)
     return _regrouped(layer.out_channels, layer.levels, npu.array.kgp, npu.results.ol, pfp, widths)
 
 
@@ -214,9 +209,7 @@ def _regrouped(
     """The steps of `result_layout`, their words of ``pfp`` lanes (none with 0), and what becomes of these, or of the
     steps, in words of each of ``widths``, one after the other. All are kept, and read-only."""
     steps = output = result_layout(kernels, levels, kgp, ol)
-    pooled = steps[:0]
-    if pfp:
-        output = pooled = regroup(steps, pfp)
+    pooled = regroup(steps, pfp) if pfp else steps[:0]
     for width in widths:
         output = regroup(output, width)
     for layout in (pooled, output):

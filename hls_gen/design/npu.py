@@ -456,9 +456,9 @@ class Npu:
         """(words, lanes of a word) of a tuple as it comes to the outlets, where its results leave in so many steps;
         ``pool``: whether its layer has one."""
         lanes = self.outlet_lanes
-        if not self.pools_results(raw=False, pool=pool):
+        if self.pool_unit is None or self.pool_unit.weights:  # of a tuple as many steps leave as come
             return steps, lanes
-        return geared(self.pool_tuple_words(steps), present(self.pool_unit).pfp, lanes), lanes
+        return self.pool_tuple_words(steps), lanes
 
     @property
     def pool_word_bits(self) -> int:
@@ -519,8 +519,19 @@ class Npu:
 
     @property
     def pool_out_bits(self) -> int:
-        """Width of what leaves the pool unit: values, side bits, and with sums the number of features."""
-        return self.pool_values_bits + self.pool_side_bits + COUNT_BITS * self.depthwise
+        """Width of what leaves the pool unit: values, side bits, and with sums the number of features, and of steps in
+        a tuple's last word."""
+        return self.pool_values_bits + self.pool_side_bits + COUNT_BITS * self.depthwise + self.pool_tail_bits
+
+    @property
+    def pool_word_steps(self) -> int:
+        """Steps of results in a word of a pool unit with weights; 0 without one."""
+        return self.pool_unit.pfp // self.results.ol if self.pool_unit and self.pool_unit.weights else 0
+
+    @property
+    def pool_tail_bits(self) -> int:
+        """Width of the number of steps, less 1, in the last word of a tuple of sums; 0 where each word is a step."""
+        return bits_for(self.pool_word_steps - 1) if self.pool_word_steps > 1 else 0
 
     @property
     def reciprocal_bits(self) -> int:

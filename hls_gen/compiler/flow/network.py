@@ -267,8 +267,9 @@ class ProcessNetwork:
         add("pool issuer", make(PoolIssuer.process, pool, readings, frames), given, emitted)
         if npu.depthwise:
             stages = make(ResultStages, latencies.pool_activation - 1, make(Skid, behind))
-            pool_results = PoolResults(latencies.pool, pool_unit.pfp // npu.results.ol, emitted, taken, stages)
-            process = make(PoolResults.process, pool_results, readings, frames)
+            pool_results = PoolResults(latencies.pool, npu.pool_word_steps, emitted, taken, stages)
+            pooled_maps = [(reading.windows, layer.tuple_steps) for reading, layer in zip(readings, pooled)]
+            process = make(PoolResults.process, pool_results, pooled_maps, frames)
         else:
             process = make(outlet, latencies.pool, readings, frames, emitted, taken, outlets)
         ends = [stamps for stamps in puts if not (layers[-1].raw and stamps is self.done)]

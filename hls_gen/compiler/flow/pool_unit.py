@@ -193,16 +193,16 @@ class PoolResults:
 
     latency: int
     """Cycles from the pool's issuer to the FIFO."""
-    pieces: int
-    """Steps of a word."""
+    word_steps: int
+    """Steps of a word, but for a tuple's last one."""
     emitted: Stamps
     taken: Stamps
     """emitted, taken: as of `PoolIssuer`."""
     stages: ResultStages
     """Those of the requantisation, and what takes the steps behind them."""
 
-    def process(self, readings: Sequence[Reading], frames: int) -> Process:
-        """The process: words of all layers, frame after frame."""
+    def process(self, maps: Sequence[tuple[int, int]], frames: int) -> Process:
+        """The process: words of all maps, frame after frame; ``maps`` are (tuples, steps of a tuple)."""
         emitted = self.emitted
         taken = self.taken
         stages = self.stages
@@ -210,9 +210,9 @@ class PoolResults:
         last = 0
         free = -1
         for _ in range(frames):
-            for reading in readings:
-                for _ in range(reading.windows):
-                    for word in range(1, reading.words + 1):
+            for tuples, steps in maps:
+                for _ in range(tuples):
+                    for first in range(0, steps, self.word_steps):
                         while len(emitted) <= number:
                             more = (emitted, number)
                             yield (more,) if stages.drained() else (*stages.room, more)
@@ -221,11 +221,10 @@ class PoolResults:
                         taken.append(last)
                         number += 1
                         free = last
-                        for piece in range(self.pieces):
+                        for step in range(first, min(first + self.word_steps, steps)):
                             while (left := stages.left()) is None:
                                 yield stages.room
-                            ends = word == reading.words and piece == self.pieces - 1
-                            stages.enter(left if piece else max(free + 1, left), ends)
+                            stages.enter(max(free + 1, left) if step == first else left, step == steps - 1)
                         free = stages.came
         while not stages.drained():
             yield stages.room

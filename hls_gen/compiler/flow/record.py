@@ -202,7 +202,7 @@ def _(value: PoolIssuer) -> Iterable[Any]:
 
 @_items.register
 def _(value: PoolResults) -> Iterable[Any]:
-    return value.latency, value.pieces, value.emitted, value.taken, value.stages
+    return value.latency, value.word_steps, value.emitted, value.taken, value.stages
 
 
 @_items.register

@@ -28,6 +28,8 @@ def pool_unit_rows(planned: PlannedLayer) -> dict[str, Columns]:
     fields = way_fields(planned)
     known = memory_of(npu, "pool_layers").widths
     fields |= {mark: int(mark == layer.reduction.mark) for mark in MARKS if mark in known}
+    if "tail" in known:
+        fields["tail"] = (len(planned.steps) - 1) % npu.pool_word_steps
     if "shares_lanes" in known:
         lines = planned.on_pool_unit.lines
         fields["shares_lanes"] = int(lines is not None and present(npu.pool_unit).beat.shares(lines.window) > 1)
@@ -48,11 +50,10 @@ def _depthwise_rows(planned: PlannedLayer, depthwise: Depthwise | None) -> dict[
     }
     if depthwise is None:
         return rows
-    steps = planned.scale_steps
     return {
         **rows,
         "pool_kernels": {"weights": _kernels(depthwise, planned)},
-        "pool_scales": activation_columns(REQUANTISATION, depthwise.scale, depthwise.sum_range, steps, npu),
+        "pool_scales": activation_columns(REQUANTISATION, depthwise.scale, depthwise.sum_range, planned.steps, npu),
     }
 
 

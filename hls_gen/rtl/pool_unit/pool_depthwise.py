@@ -6,7 +6,8 @@
 Golden twins: golden/layers/pool.py, hls_gen/compiler/depthwise.py. ``average`` and ``depthwise`` choose for each layer.
 The sequencer gives words tap after tap, all words of a tap's tuple in turn, and the row of weights that a word meets;
 the queue holds the maxima or sums of this window so far. Nothing stalls inside: ``room`` tells the sequencer in time.
-What leaves are sums, with the number of features that an average divides by, else 1 (pool_results.py).
+What leaves are sums, with the number of features that an average divides by, else 1, and where a word has several steps
+of results with the number of those in a tuple's last word (pool_results.py).
 
 Weights are loaded. A product is made of gates and adders, not of a DSP block: those are for the array. First the
 products with two bits of the weight each are added, then these sums.
@@ -21,6 +22,7 @@ from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import COUNT_BITS
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, choose, const, sign_extend, width
+from bitloom.hls_gen.rtl.primitives.delay import delayed
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
 from .arithmetic import IntegerArithmetic, PoolPorts
@@ -30,7 +32,7 @@ CONTRACT = str(__doc__)
 
 class DepthwisePool(IntegerArithmetic):
     """The pool unit of an integer NPU with ``depthwise``: a word that leaves has PFP sums of ``acc_bits``, above them
-    the side bits, and above those the number of features."""
+    the side bits, above those the number of features, and above that the number of steps in a tuple's last word."""
 
     module = "pool_unit_depthwise"
     contract = CONTRACT
@@ -45,13 +47,15 @@ class DepthwisePool(IntegerArithmetic):
         beat = ports.beat
         average = beat.marks.average
         depthwise = beat.marks.depthwise
-        self.hold(choose(average & ~depthwise, beat.taps, 1, COUNT_BITS), (self._depthwise, depthwise))
+        tail = [(b.reg("at_tail", npu.pool_tail_bits, init=None), beat.marks.tail)] if npu.pool_tail_bits else []
+        self.hold(choose(average & ~depthwise, beat.taps, 1, COUNT_BITS), (self._depthwise, depthwise), *tail)
         row = library.loadable(b, memory_of(npu, self.memory), ports.bus, beat.kernel_row, read=beat.beat)
         self._weights = row["weights"]
         b.comment("The same, in time with the products.")
         self.at = ports.late(b, self.delay)
         self.follow()
-        self.above = [self.count]
+        tails = [delayed(b, held, "tail", self.delay, npu.pool_tail_bits)[-1] for held, _ in tail]
+        self.above = [*tails, self.count]
         b.comment("The queue's row with this beat, lane by lane.")
 
     def value(self, k: int, tap: int) -> Signal:

@@ -115,7 +115,7 @@ def divider(library: Library, in_width: int, out_width: int, pieces: int, side: 
         means nothing.
     """
     sizes = {"IN_WIDTH": in_width, "OUT_WIDTH": out_width, "LAST_PIECE": pieces - 1}
-    return library.get(_divider).sized(**sizes, SIDE_WIDTH=max(side, 1))
+    return library.get(_divider, "divider", tailed=False, beside=True).sized(**sizes, SIDE_WIDTH=max(side, 1))
 
 
 def frame_divider(library: Library, in_width: int, out_width: int, pieces: int, tail_bits: int) -> Block:
@@ -129,7 +129,7 @@ def frame_divider(library: Library, in_width: int, out_width: int, pieces: int, 
         Width of ``in_tail``, enough for ``pieces`` - 1.
     """
     sizes = {"IN_WIDTH": in_width, "OUT_WIDTH": out_width, "LAST_PIECE": pieces - 1}
-    return library.get(_frame_divider).sized(**sizes, TAIL_WIDTH=tail_bits)
+    return library.get(_divider, "frame_divider", tailed=True, beside=False).sized(**sizes, TAIL_WIDTH=tail_bits)
 
 
 _REGISTER = """One word of a ready/valid stream waits in a register.
@@ -150,6 +150,13 @@ _DIVIDER = """Divider: one word of a ready/valid stream leaves in several pieces
 
 out_last comes with the last piece of a word that came with in_last.{more}
 """
+
+
+def tuple_divider(library: Library, in_width: int, out_width: int, pieces: int, tail_bits: int, side: int) -> Block:
+    """Module ``tuple_divider``, in this size: a `frame_divider` with ``side`` bits beside each word, >= 1."""
+    sizes = {"IN_WIDTH": in_width, "OUT_WIDTH": out_width, "LAST_PIECE": pieces - 1}
+    block = library.get(_divider, "tuple_divider", tailed=True, beside=True)
+    return block.sized(**sizes, SIDE_WIDTH=side, TAIL_WIDTH=tail_bits)
 
 
 def _collector(count: int) -> Block:
@@ -207,45 +214,32 @@ def _later_places(b: Block, source: Stream, goes_on: Signal, count: int) -> list
     return [b.wire(f"at_{k}", 1, goes_on & bits(at, k - 1, 1)) for k in range(1, count + 1)]
 
 
-def _divider() -> Block:
-    """The module whose words all have as many pieces."""
-    b = Block("divider", _divider_header(""))
+def _divider(name: str, *, tailed: bool, beside: bool) -> Block:
+    """A module that divides words: whether the last ones may have fewer pieces than the others (``tailed``), and
+    whether side bits go with each word (``beside``)."""
+    b = Block(name, _divider_header(" A word\nwith in_last has only in_tail + 1 pieces." if tailed else ""))
     in_width, out_width, last_piece = _piece_parameters(b)
-    side_width = b.parameter("SIDE_WIDTH", 1, "bits that go with a word unchanged")
-    source = Stream.input(b, "in", in_width, last=True, side_bits=side_width)
+    side_width = b.parameter("SIDE_WIDTH", 1, "bits that go with a word unchanged") if beside else None
+    tail_width = b.parameter("TAIL_WIDTH", 2, "bits of in_tail, enough for LAST_PIECE") if tailed else None
+    source = Stream.input(b, "in", in_width, last=True, side_bits=0 if side_width is None else side_width)
+    tail = None if tail_width is None else b.input("in_tail", tail_width, means="pieces - 1 of a word with in_last")
     out = Stream(
         valid=b.output_reg("out_valid"),
         ready=b.input("out_ready"),
         data=b.output("out_data", out_width),
         last=b.output("out_last"),
-        side=b.output_reg("out_side", side_width, init=None),
+        side=None if side_width is None else b.output_reg("out_side", side_width, init=None),
     )
 
     # # #
 
-    left = b.reg("left", b.localparam("LEFT_WIDTH", Mux(last_piece > 0, clog2(last_piece + 1), 1)))
-    take = _pieces(b, source, out, left, last_piece)
-    b.on(take, (out.side, source.side))
-    return b
-
-
-def _frame_divider() -> Block:
-    """The module whose last word of a frame may have fewer pieces than the others."""
-    b = Block("frame_divider", _divider_header(" A word\nwith in_last has only in_tail + 1 pieces."))
-    in_width, out_width, last_piece = _piece_parameters(b)
-    tail_width = b.parameter("TAIL_WIDTH", 2, "bits of in_tail, enough for LAST_PIECE")
-    source = Stream.input(b, "in", in_width, last=True)
-    tail = b.input("in_tail", tail_width, means="pieces - 1 of a word with in_last")
-    out = Stream(
-        valid=b.output_reg("out_valid"),
-        ready=b.input("out_ready"),
-        data=b.output("out_data", out_width),
-        last=b.output("out_last"),
-    )
-
-    # # #
-
-    _pieces(b, source, out, b.reg("left", tail_width), Mux(source.last, tail, last_piece))
+    left_width = tail_width
+    if left_width is None:
+        left_width = b.localparam("LEFT_WIDTH", Mux(last_piece > 0, clog2(last_piece + 1), 1))
+    left = b.reg("left", left_width)
+    take = _pieces(b, source, out, left, last_piece if tail is None else Mux(source.last, tail, last_piece))
+    if out.side is not None:
+        b.on(take, (out.side, source.side))
     return b
 
 

@@ -14,6 +14,7 @@ MEANS = {
     "forks": "the map goes to the skip store as well",
     "for_addition": "in the skip store the map waits for the addition",
     **{reduction.mark: reduction.means for reduction in (*POOLS, PRODUCTS) if reduction.mark},
+    "tail": "steps of results in a tuple's last word, less 1",
     "shares_lanes": "lanes of a word are shared by lines of the kernel",
 }
 """The marks, by the names of the fields of memory ``pool_layers``: where a map goes, what the pool unit computes."""

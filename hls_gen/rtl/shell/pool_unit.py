@@ -17,7 +17,8 @@ from bitloom.hls_gen.rtl.pool_unit.pass_by import pass_by
 from bitloom.hls_gen.rtl.pool_unit.pool_results import pool_results
 from bitloom.hls_gen.rtl.pool_unit.pool_unit import pool_unit
 from bitloom.hls_gen.rtl.primitives.block import Signal, bits
-from bitloom.hls_gen.rtl.primitives.gearbox import gearbox
+from bitloom.hls_gen.rtl.primitives.chain import chain
+from bitloom.hls_gen.rtl.primitives.gearbox import gearbox, tuple_divider
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 from bitloom.hls_gen.rtl.sequencer.beat import Beat
 from bitloom.hls_gen.rtl.sequencer.sequencer import SequencerSpec, sequencer
@@ -89,7 +90,7 @@ def _pooled(c: NpuContext, features: Stream) -> tuple[Stream, Signal]:
 def _features(c: NpuContext, sums: Stream) -> Stream:
     """Features of what leaves a pool unit with weights, OL at a time; ``last`` and side as of other pools."""
     npu = c.npu
-    cut = gearbox(c.b, c.library, "pool_steps", sums, npu.results.ol * npu.array.acc_bits)
+    cut = _steps(c, sums)
     ports = c.place(
         c.library.get(pool_results, c.library, npu),
         "pool_results",
@@ -97,3 +98,15 @@ def _features(c: NpuContext, sums: Stream) -> Stream:
         **cut.ports("in"),
     )
     return Stream.of(ports, "features")
+
+
+def _steps(c: NpuContext, sums: Stream) -> Stream:
+    """The words of a pool unit with weights as steps of OL sums; a tuple's last word has as many as its map says."""
+    npu = c.npu
+    w, side = npu.results.ol * npu.array.acc_bits, sums.side_bits - npu.pool_tail_bits
+    if not npu.pool_tail_bits:
+        return gearbox(c.b, c.library, "pool_steps", sums, w)
+    tail = bits(sums.side, side, npu.pool_tail_bits)
+    words = sums.replace(side=bits(sums.side, 0, side))
+    block = tuple_divider(c.library, sums.data_bits, w, npu.pool_word_steps, npu.pool_tail_bits, side)
+    return chain(c.b, block, "pool_steps", words, rst=c.b.rst, in_tail=tail)

@@ -522,8 +522,9 @@ def test_words_of_frames_and_at_outlets():
     assert npu.outlet_tuple(5, pool=True) == npu.outlet_tuple(5, pool=False) == (2, 8)
     assert npu.changed(pool=False).outlet_tuple(5, pool=False) == (5, 2)
     weighted = Npu.of(**{**DEPTHWISE, "pfp": 8, "ol": 2})
-    assert weighted.outlet_tuple(5, pool=True) == (8, 2)  # 2 words of 8 sums, each in 4 steps
-    assert weighted.outlet_tuple(5, pool=False) == (5, 2)  # past the pool unit
+    assert weighted.outlet_tuple(5, pool=True) == weighted.outlet_tuple(5, pool=False) == (5, 2)
+    assert weighted.pool_word_steps == 4
+    assert [weighted.changed(pfp=pfp).pool_tail_bits for pfp in (2, 4, 8)] == [0, 1, 2]
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,12 @@
 """Proofs of hls_gen/rtl/primitives."""
 
 from collections.abc import Iterator
+from functools import partial
 
 from bitloom.hls_gen.design import timing
+from bitloom.hls_gen.rtl.primitives.block import Block
 from bitloom.hls_gen.rtl.primitives.fifo import fifo
-from bitloom.hls_gen.rtl.primitives.gearbox import collector, divider, frame_divider
+from bitloom.hls_gen.rtl.primitives.gearbox import collector, divider, frame_divider, tuple_divider
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.skid import skid
 from tests.proofs.engine import Broken, Proof, Row
@@ -58,6 +60,13 @@ def _collectors() -> Iterator[Proof]:
         )
 
 
+def _divider(sizes: tuple[int, int, int], side: int, tail: int) -> Block:
+    """The divider with so many side bits and bits of in_tail."""
+    if not tail:
+        return divider(Library(32), *sizes, side)
+    return tuple_divider(Library(32), *sizes, tail, side) if side else frame_divider(Library(32), *sizes, tail)
+
+
 def _dividers() -> Iterator[Proof]:
     """(in, out, pieces, side bits, bits of in_tail): all of the word in whole pieces, a rest, a part of the word."""
     for width_in, width_out, pieces, side, tail in (
@@ -66,6 +75,7 @@ def _dividers() -> Iterator[Proof]:
         (64, 32, 2, 1, 0),
         (32, 7, 4, 0, 6),
         (32, 24, 1, 0, 6),
+        (9, 3, 3, 2, 2),
     ):
         several = (
             Broken("~out_valid | out_ready & at_end;", "~out_valid | out_ready;", "word_after_word"),
@@ -74,9 +84,7 @@ def _dividers() -> Iterator[Proof]:
         yield Proof(
             name=f"divider of {width_in} to {pieces} x {width_out}",
             source=f"{ROOM}/gearbox.py",
-            block=lambda i=width_in, o=width_out, n=pieces, s=side, t=tail: (
-                frame_divider(Library(32), i, o, n, t) if t else divider(Library(32), i, o, n, s)
-            ),
+            block=partial(_divider, (width_in, width_out, pieces), side, tail),
             rules="divider",
             sizes={"IN": width_in, "OUT": width_out, "PIECES": pieces}
             | ({"SIDE": side} if side else {})

@@ -158,9 +158,12 @@ class Network {
         case Kind::POOL_ISSUER:
             return New<PoolIssuer>{timing,        number(),      number(),   next_stamps(), next_stamps(),
                                    next_stamps(), next_stamps(), readings(), number()};
-        case Kind::POOL_RESULTS:
-            return New<PoolResults>{number(),   number(), next_stamps(), next_stamps(), &next_component<ResultStages>(),
-                                    readings(), number()};
+        case Kind::POOL_RESULTS: {
+            const auto map = [this] { return PooledMap{number(), number()}; };
+            return New<PoolResults>{number(),      number(),
+                                    next_stamps(), next_stamps(),
+                                    &next_component<ResultStages>(), list<PooledMap>(map), number()};
+        }
         case Kind::RAW_RESULTS: return New<RawResults>{number(), next_stamps()};
         case Kind::RESULT_STAGES: return New<ResultStages>{number(), &next_component<Taker>()};
         case Kind::RESULTS_UNIT:

@@ -144,20 +144,24 @@ class FromPool : public Taker {
     int64_t steps = 0;
 };
 
+struct PooledMap {
+    int64_t tuples, steps;  // steps of a tuple
+};
+
 // The pool results, behind the FIFO of a pool unit with weights.
 class PoolResults : public Process {
   public:
-    PoolResults(int64_t latency, int64_t pieces, Stamps& emitted, Stamps& taken, ResultStages* stages,
-                std::vector<Reading> maps, int64_t frames)
-        : latency(latency), pieces(pieces), emitted(emitted), taken(taken), stages(stages),
+    PoolResults(int64_t latency, int64_t word_steps, Stamps& emitted, Stamps& taken, ResultStages* stages,
+                std::vector<PooledMap> maps, int64_t frames)
+        : latency(latency), word_steps(word_steps), emitted(emitted), taken(taken), stages(stages),
           maps(std::move(maps)), frames(frames) {}
 
     void resume() override {
         BEGIN;
         for (frame = 0; frame < frames; frame++)
             for (map = maps.begin(); map != maps.end(); ++map)
-                for (window = 0; window < map->windows(); window++)
-                    for (word = 1; word <= map->words; word++) {
+                for (tuple = 0; tuple < map->tuples; tuple++)
+                    for (first = 0; first < map->steps; first += word_steps) {
                         while (emitted.size() <= number) {
                             if (!stages->drained()) stages->room(waits);
                             wait_for(emitted, number);
@@ -167,13 +171,12 @@ class PoolResults : public Process {
                         last = std::max(std::max(emitted[number++] + latency + 1, last) + 1, free);
                         taken.append(last);
                         free = last;
-                        for (piece = 1; piece <= pieces; piece++) {
+                        for (step = first; step < std::min(first + word_steps, map->steps); step++) {
                             while ((left = stages->left()) == UNKNOWN) {
                                 stages->room(waits);
                                 PAUSE;
                             }
-                            stages->enter(piece > 1 ? left : std::max(free + 1, left),
-                                              word == map->words && piece == pieces);
+                            stages->enter(step > first ? left : std::max(free + 1, left), step == map->steps - 1);
                         }
                         free = stages->came;
                     }
@@ -185,12 +188,12 @@ class PoolResults : public Process {
     }
 
   private:
-    int64_t latency, pieces;
+    int64_t latency, word_steps;
     Stamps &emitted, &taken;
     ResultStages* stages;
-    std::vector<Reading> maps;
-    std::vector<Reading>::iterator map;
-    int64_t frames, frame = 0, window = 0, word = 0, piece = 0, number = 0;
+    std::vector<PooledMap> maps;
+    std::vector<PooledMap>::iterator map;
+    int64_t frames, frame = 0, tuple = 0, first = 0, step = 0, number = 0;
     Cycle last = 0, free = -1, left = 0;
 };
 

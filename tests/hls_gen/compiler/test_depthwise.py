@@ -142,10 +142,8 @@ def test_memories_of_its_own():
     """Rows of weights are taps times words; on the array taps times kernel groups, each of which reads one word."""
     model = model_of(*conv(1), *depthwise(2), *conv(3))
     (npu,), (before,) = (size_memories("d", [model], one).npus for one in (NPU, NPU.changed(depthwise=False)))
-    assert (present(npu.pool_weights).rows, present(npu.pool_weights).scale_rows) == (
-        9 * 2,
-        4,
-    )  # 2 words of 4 channels, 4 steps of 2
+    weights = present(npu.pool_weights)
+    assert (weights.rows, weights.scale_rows) == (9 * 2, 3)  # 2 words of 4 channels, 3 steps of 2
     assert before.array.kernel_rows - npu.array.kernel_rows == 9 * 2
     assert {"pool_kernels", "pool_scales", "pool_results", "pool_jumps"} <= {m.name for m in memory_map(npu)}
     assert "depthwise" not in before.to_dict()

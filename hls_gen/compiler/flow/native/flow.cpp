@@ -159,10 +159,10 @@ class Network {
             return New<PoolIssuer>{timing,        number(),      number(),   next_stamps(), next_stamps(),
                                    next_stamps(), next_stamps(), readings(), number()};
         case Kind::POOL_RESULTS: {
-            const auto map = [this] { return PooledMap{number(), number()}; };
+            const auto map = [this] { return SteppedMap{number(), number()}; };
             return New<PoolResults>{number(),      number(),
                                     next_stamps(), next_stamps(),
-                                    &next_component<ResultStages>(), list<PooledMap>(map), number()};
+                                    &next_component<ResultStages>(), list<SteppedMap>(map), number()};
         }
         case Kind::RAW_RESULTS: return New<RawResults>{number(), next_stamps()};
         case Kind::RESULT_STAGES: return New<ResultStages>{number(), &next_component<Taker>()};

@@ -144,7 +144,7 @@ class FromPool : public Taker {
     int64_t steps = 0;
 };
 
-struct PooledMap {
+struct SteppedMap {
     int64_t tuples, steps;  // steps of a tuple
 };
 
@@ -152,7 +152,7 @@ struct PooledMap {
 class PoolResults : public Process {
   public:
     PoolResults(int64_t latency, int64_t word_steps, Stamps& emitted, Stamps& taken, ResultStages* stages,
-                std::vector<PooledMap> maps, int64_t frames)
+                std::vector<SteppedMap> maps, int64_t frames)
         : latency(latency), word_steps(word_steps), emitted(emitted), taken(taken), stages(stages),
           maps(std::move(maps)), frames(frames) {}
 
@@ -191,8 +191,8 @@ class PoolResults : public Process {
     int64_t latency, word_steps;
     Stamps &emitted, &taken;
     ResultStages* stages;
-    std::vector<PooledMap> maps;
-    std::vector<PooledMap>::iterator map;
+    std::vector<SteppedMap> maps;
+    std::vector<SteppedMap>::iterator map;
     int64_t frames, frame = 0, tuple = 0, first = 0, step = 0, number = 0;
     Cycle last = 0, free = -1, left = 0;
 };

@@ -98,7 +98,7 @@ def _depthwise(npu: Npu, pool_unit: PoolUnit, weights: PoolWeights, n: int) -> I
         "lanes": ol * npu.array.acc_bits,
         **requantise_sizes(wide),
     }
-    row_or_average = ol * (wide.biased_bits + wide.results.multiplier_bits + wide.scale_shift_bits)
+    row_or_average = ol * (wide.biased_bits + wide.requantisation.multiplier_bits + wide.scale_shift_bits)
     dsp = ol * multiplier_dsps(wide)
     lut = row_or_average
     split = split_product(wide)

@@ -57,7 +57,7 @@ def _addition(npu: Npu, skip: SkipStore, n: int) -> Iterator[AreaBlock]:
 
 def _addition_products(npu: Npu, skip: SkipStore) -> dict[str, Any]:
     """DSP blocks and LUTs, by ``dsp`` and ``lut``, of the products of an addition of maps."""
-    widths = npu.value_bits, npu.value_bits * (1 + skip.multiplies)
+    widths = npu.value_bits, npu.value_bits * (1 + npu.multiplies_maps)
     right = skip.factor_bits
     ol = npu.results.ol
     if "addition" in npu.results.lut_products:
@@ -67,10 +67,10 @@ def _addition_products(npu: Npu, skip: SkipStore) -> dict[str, Any]:
 
 def multiplier_dsps(npu: Npu) -> int:
     """DSP blocks of the product of a lane's requantisation; 0 where all multipliers are 1."""
-    multiplies = npu.requantises and npu.results.multiplier_bits
+    multiplies = npu.requantises and npu.requantisation.multiplier_bits
     if multiplies and (split := split_product(npu)) is not None:
         return 1 + (split.rest > 0)
-    return dsps(npu.biased_bits, npu.results.multiplier_bits + 1) if multiplies else 0
+    return dsps(npu.biased_bits, npu.requantisation.multiplier_bits + 1) if multiplies else 0
 
 
 def requantise_sizes(npu: Npu) -> dict[str, float]:
@@ -85,8 +85,8 @@ def requantise_sizes(npu: Npu) -> dict[str, float]:
         "wide": ol * wide,
         "apart": ol * wide * apart,
         "pieces": ol * wide * max(0, blocks - 1),
-        "even": ol * wide * npu.results.half_even,
-        "factor": ol * npu.results.multiplier_bits,
-        "fraction": ol * npu.results.bias_fraction_bits,
-        "twice": ol * (wide - npu.results.first_shift + 1) * npu.results.round_twice * (not split),
+        "even": ol * wide * npu.requantisation.half_even,
+        "factor": ol * npu.requantisation.multiplier_bits,
+        "fraction": ol * npu.requantisation.bias_fraction_bits,
+        "twice": ol * (wide - npu.requantisation.first_shift + 1) * npu.requantisation.round_twice * (not split),
     }

@@ -78,6 +78,18 @@ class _LateWeights:
             self._known[lane, cycles] = register
         return self._known[lane, cycles]
 
+    def differ(self, first: int, second: int, cycles: int) -> Signal:
+        """Whether the weights of two lanes differ, so many cycles late.
+
+        An adder's LUT has room for both weights. Behind the first stage they would come from a shift register, which
+        is slow: there a register says whether they differ.
+        """
+        if cycles == 1:
+            return self.weight(first, 1) ^ self.weight(second, 1)
+        register = self._b.reg(f"differ_{first}_{second}", init=None)
+        self._b.on(None, (register, self.weight(first, cycles - 1) ^ self.weight(second, cycles - 1)))
+        return register
+
 
 def _value(b: Block, npu: Npu, tree: SignedSum, parts: dict[Lanes, Signal], late: _LateWeights) -> Signal:
     """A sum with the sign of its first lane taken out: a wire in its stage."""
@@ -86,7 +98,7 @@ def _value(b: Block, npu: Npu, tree: SignedSum, parts: dict[Lanes, Signal], late
     count = len(tree.base.lanes)
     for part in tree.added:
         name = f"{tree.first}_{part.first}"
-        turned = b.wire(f"turned_{name}", 1, late.weight(tree.first, stage) ^ late.weight(part.first, stage))
+        turned = b.wire(f"turned_{name}", 1, late.differ(tree.first, part.first, stage))
         count += len(part.lanes)
         w = min(npu.array.acc_bits, sum_bits(npu.array.planes, count))
         value = _fitted(_operand(b, npu, part, parts, late, stage), w)
@@ -107,8 +119,7 @@ def _operand(
     if len(part.lanes) == 1:
         return parts[part]
     w = npu.array.planes + 1
-    first, second = (late.weight(lane, stage) for lane in part.lanes)
-    chosen = choose(first ^ second, bits(parts[part], w, w), bits(parts[part], 0, w), w)
+    chosen = choose(late.differ(*part.lanes, stage), bits(parts[part], w, w), bits(parts[part], 0, w), w)
     return b.wire(f"pair_{part.first}", w, chosen)
 
 

@@ -60,8 +60,7 @@ def dma_core(library: Library, dma: Dma) -> Block:
         for r in CHANNEL:
             name = r.name.lower()
             address[name] = b.localparam(f"{side}_{name}".upper(), base + r.offset, ADDRESS_BITS, base=16)
-            written = bus.write & eq(bus.write_address, address[name])
-            ports[f"write_{name}"] = b.wire(f"{side}_write_{name}", 1, written)
+            ports[f"write_{name}"] = bus.write(b, f"{side}_write_{name}", address[name])
         block = library.get(channel, library, dma)
         data = place(b, mover, f"{side}_mover", f"{side}_", rst=reset, **_of(mover, ports))
         ports = {"internal_error": const(0, 1), "moved": data["words"], **ports, **data}  # a reader moves all words

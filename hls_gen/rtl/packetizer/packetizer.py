@@ -72,7 +72,7 @@ def packetizer(library: Library, p: Packetizer) -> Block:
     for r in REGISTERS:
         address = b.localparam(f"{r.name}_ADDRESS", r.offset, ADDRESS_BITS, base=16)
         if r.access != "RO":
-            write[r.name] = b.wire(f"write_{r.name.lower()}", 1, bus.write & eq(bus.write_address, address))
+            write[r.name] = bus.write(b, f"write_{r.name.lower()}", address)
     reset_written = field_of(bus.write_data, CONTROL.field("RESET"))
     reset = b.wire("reset", 1, any_of(b.rst, write["CONTROL"] & reset_written))
 

@@ -24,7 +24,10 @@ class Counts:
     arrived_minus_1: Signal
     """One less: its sign says whether there is a word to claim, without a comparison on the longest path."""
     free_minus_1: Signal
-    """Words that may be overwritten, less 1: its sign says whether there is one."""
+    """Words that may be overwritten, less 1."""
+    full: Signal
+    """No word may be overwritten: the sign of ``free_minus_1``, but 1 in the first cycle after reset, in which the
+    writer takes its first row. So the writer asks this register alone."""
 
     @classmethod
     def registers(cls, b: Block, spec: SequencerSpec) -> "Counts":
@@ -32,16 +35,12 @@ class Counts:
         w = spec.count_bits
         arrived = b.reg("arrived", w)
         less = b.reg("arrived_minus_1", w, init=-1)
-        return cls(arrived, less, b.reg("free_minus_1", w, init=spec.sequencer.ring_words - 1))
+        free_minus_1 = b.reg("free_minus_1", w, init=spec.sequencer.ring_words - 1)
+        return cls(arrived, less, free_minus_1, b.reg("full", init=1))
 
     def there(self, claims: Signal) -> Signal:
         """Whether the next word is there: one to be claimed if ``claims``, else all that were claimed before."""
         return ~choose(claims, _sign(self.arrived_minus_1), _sign(self.arrived), 1)
-
-    @property
-    def has_free(self) -> Signal:
-        """Whether a word may be overwritten."""
-        return ~_sign(self.free_minus_1)
 
     def advance(
         self, b: Block, write: Signal, less: Signal, given: Signal, ahead: tuple[Signal, Signal] | None = None
@@ -61,7 +60,8 @@ class Counts:
             total = b.wire(f"{name}_next", w + 1, Cat(left, const(1, 1)) + Cat(less, write))
             b.wire(f"{name}_carry_unused", 1, bits(total, 0, 1))
             b.on(None, (count, bits(total, 1, w)))
-        b.on(None, (self.free_minus_1, self.free_minus_1 - resize(write, w) + given))
+        free_next = b.wire("free_minus_1_next", w, self.free_minus_1 - resize(write, w) + given)
+        b.on(None, (self.free_minus_1, free_next), (self.full, _sign(free_next)))
 
 
 def _sign(count: Signal) -> Signal:

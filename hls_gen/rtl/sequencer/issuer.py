@@ -42,14 +42,18 @@ class TapAtWork:
     busy: Signal
     """There is such a tap, with beats."""
     idle: Signal
-    """There is none: a register of its own for the counts, as many bits of a tap look at ``busy``."""
+    """There is none: a register of its own for ``goes``, as many bits of a tap look at ``busy``."""
     skips: Signal
     """There is such a tap, a skip. The others mean nothing if it is neither."""
-    claim: Signal
-    last: Signal
+    claims_word: Signal
+    """There is such a tap, with beats, and each word is claimed with its beat."""
+    claims_tuple: Signal
+    """There is such a tap, a skip, and it claims its tuple."""
     layer_end: Signal
     hold_words: Signal
-    """claim, last, layer_end, hold_words: as in tap.Tap."""
+    """layer_end, hold_words: as in tap.Tap."""
+    last: Signal | None
+    """The tap is the last one of its pass. None in front of the pool unit, where ``pass_last`` says so."""
     address: Signal
     """Place of the word of the next beat."""
     left: Signal
@@ -57,11 +61,12 @@ class TapAtWork:
     word_last: Signal
     """``left`` is 0: a register of its own, since the longest path begins here."""
     pass_last: Signal
-    """The word of the next beat is the last one of its pass: a register, for the same reason. In front of the pool unit
-    it is any word of the pass's last tap."""
+    """The word of the next beat is the last one of its pass: a register, for the same reason, and 0 where there is no
+    tap with beats, so that the place of a result doesn't ask for one. In front of the pool unit it is any word of the
+    pass's last tap."""
     first: Signal
     """It is the first tap with beats of its pass; in front of the array, and the word of the next beat is its first: a
-    register of its own, too, where beats ask for room."""
+    register of its own, too, where beats ask for room, and 0 where there is no tap with beats."""
     starting: Signal
     """The next tap with beats will be the first of its pass."""
     word_first: Signal | None
@@ -85,24 +90,23 @@ class TapAtWork:
         """The next beat uses its word for the last time by this tap."""
         return self.busy if self.inner is None else self.busy & self.inner.last
 
-    def takes(self, tap: Signal, go: Signal) -> Signal:
-        """Whether the ``tap`` at hand, if this is 1, is taken to work, where beats ``go``."""
-        return any_of(tap & self.idle, go & (tap & self.tap_last))
-
     @classmethod
     def registers(cls, b: Block, spec: SequencerSpec, tap: Tap) -> "TapAtWork":
         """The registers in ``b``."""
-        names = ("claim", "last", "layer_end", "hold_words", "address")
+        names = ("layer_end", "hold_words", "address")
         registers = {name: b.reg(f"at_{name}", width(getattr(tap, name)), init=None) for name in names}
         slot_bits = 0 if tap.inner_groups_minus_1 is None else spec.npu.array.slot_bits
         return cls(
             busy=b.reg("busy"),
             idle=b.reg("idle", init=1),
             skips=b.reg("skips"),
+            claims_word=b.reg("claims_word"),
+            claims_tuple=b.reg("claims_tuple"),
+            last=None if spec.pool else b.reg("at_last", init=None),
             left=b.reg("left", spec.sequencer.index_bits, init=None),
             word_last=b.reg("word_last", init=None),
-            pass_last=registers["last"] if spec.pool else b.reg("pass_last", init=None),
-            first=b.reg("first_tap" if spec.pool else "first_word", init=None),
+            pass_last=b.reg("pass_last"),
+            first=b.reg("first_tap" if spec.pool else "first_word", init=None if spec.pool else 0),
             starting=b.reg("starting", init=1),
             word_first=None if tap.offset is None else b.reg("word_first", init=None),
             inner=InnerGroups(b, slot_bits) if slot_bits else None,
@@ -112,11 +116,11 @@ class TapAtWork:
 
 @dataclass(frozen=True, kw_only=True)
 class Events:
-    """What happens in this cycle. Each is known with ``go`` at the latest, a gate behind it: what registers say of the
-    tap is put together first, beside ``go``."""
+    """What happens in this cycle. Each is known with ``goes`` at the latest, a gate behind it: what registers say of
+    the tap is put together first, beside ``goes``."""
 
-    go: Signal
-    """The tap at work, if there is one with beats, has a beat. It comes last in the cycle."""
+    goes: Signal
+    """A beat, if there is a tap with beats at work; or there is none. It comes last in the cycle."""
     taken: Signal
     """The tap at hand is taken to work."""
     ready: Signal
@@ -128,10 +132,8 @@ class Events:
     """It is used for the last time by this tap."""
     done: Signal
     """The tap's last beat, or its only cycle if it is a skip."""
-    goes: Signal
-    """A beat, if there is a tap at work; or there is none."""
     moves: Signal
-    """The same of a word's last use."""
+    """As ``goes``, of a word's last use."""
 
 
 def issuer(library: Library, spec: SequencerSpec) -> Block:
@@ -151,38 +153,38 @@ def issuer(library: Library, spec: SequencerSpec) -> Block:
     beat = Beat.output(b, spec)
     waits = WaitPulses.output(b, spec)
     read_row = b.output("read_row", spec.sequencer.address_bits, means="place of the beat's word in the tuple memory")
-    has_free = b.output("has_free", means="a word of the tuple memory may be overwritten")
+    has_free = b.output("has_free", means="a word of the tuple memory may be overwritten; 0 in the first cycle")
 
     # # #
 
     b.comment("A beat needs its word, and where it ends what has a result, room for that.")
     counts = Counts.registers(b, spec)
     work = TapAtWork.registers(b, spec, tap)
-    there = b.wire("there", 1, counts.there(work.claim))
+    there = b.wire("there", 1, counts.there(work.claims_word))
     # One accumulator: a window needs a place when its results leave the array. Several: the window takes its place with
     # its first beat, since all kernel groups are at work at a time.
     needs_room = work.pass_last if work.inner is None else work.first
     clear = b.wire("clear", 1, any_of(room, ~needs_room))
     ready = fetched_word(b, all_of(work.busy, there), waits) if spec.one_memory else there
-    go = b.wire("can_go", 1, ready & clear)
-    beat.assign(beat=work.busy & go)
-    used = beat.beat if work.inner is None else go & work.uses
-    done = b.wire("tap_done", 1, any_of(work.skips, go & (work.uses & work.word_last)))
-    tap.ready.assign(any_of(~work.busy, go & work.ends))
+    # from ``idle``, that no gate stands between this and what follows where there is no tap
+    goes = b.wire("goes", 1, any_of(work.idle, ready & clear))
+    beat.assign(beat=work.busy & goes)
+    used = beat.beat if work.inner is None else goes & work.uses
+    done = b.wire("tap_done", 1, any_of(work.skips, goes & (work.uses & work.word_last)))
+    tap.ready.assign(goes & work.ends)
     if spec.one_memory:
         b.on(used, (ready, 0))
-    goes = b.wire("goes", 1, any_of(~work.busy, go))
-    moves = goes if work.inner is None else b.wire("moves", 1, any_of(~work.busy, go & work.inner.last))
-    taken = b.wire("tap_taken", 1, work.takes(tap.valid, go))
-    events = Events(go=go, taken=taken, ready=tap.ready, beat=beat.beat, used=used, done=done, goes=goes, moves=moves)
+    moves = goes if work.inner is None else b.wire("moves", 1, goes & any_of(~work.busy, work.inner.last))
+    taken = b.wire("tap_taken", 1, goes & (tap.valid & work.ends))
+    events = Events(goes=goes, taken=taken, ready=tap.ready, beat=beat.beat, used=used, done=done, moves=moves)
     _advance(b, spec, tap, work, events)
     _count(b, tap, work, events, counts, write)
     read_row.assign(work.address)
-    has_free.assign(counts.has_free)
+    has_free.assign(~counts.full)
     (_pool_beat if spec.pool else _array_beat)(b, tap, work, events, beat)
     if not spec.pool:
-        # beat & needs_room, but not by way of ``can_go``, which hundreds of registers read
-        beat.assign(takes_room=ready & (work.busy & needs_room & room))
+        # beat & needs_room, but not by way of ``goes``, which many registers read
+        beat.assign(takes_room=ready & (needs_room & room))
         _waits(b, tap, work, (there, ready, clear), waits)
     return b
 
@@ -209,13 +211,15 @@ follows the last beat of this one without a gap. {room}
 
 def _advance(b: Block, spec: SequencerSpec, tap: Tap, work: TapAtWork, events: Events) -> None:
     """Go on to the next word, or to the next tap."""
+    has_beats = b.wire("tap_has_beats", 1, tap.valid & ~tap.skip)
+    skips = b.wire("tap_skips", 1, tap.valid & tap.skip)
     b.on(
         events.ready,
-        (work.busy, tap.valid & ~tap.skip),
-        (work.idle, ~(tap.valid & ~tap.skip)),
-        (work.skips, tap.valid & tap.skip),
-        (work.claim, tap.claim),
-        (work.last, tap.last),
+        (work.busy, has_beats),
+        (work.idle, ~has_beats),
+        (work.skips, skips),
+        (work.claims_word, has_beats & tap.claim),
+        (work.claims_tuple, skips & tap.claim),
         (work.layer_end, tap.layer_end),
         (work.hold_words, tap.hold_words),
     )
@@ -231,10 +235,11 @@ def _advance(b: Block, spec: SequencerSpec, tap: Tap, work: TapAtWork, events: E
         (work.word_last, choose(ends, single, next_last, 1)),
     )
     if spec.pool:
-        b.on(events.ready, (work.first, work.starting))
+        b.on(events.ready, (work.first, work.starting), (work.pass_last, has_beats & tap.last))
     else:
-        b.on(events.moves, (work.first, ends & work.starting))
-        b.on(events.moves, (work.pass_last, choose(ends, tap.last & single, work.last & next_last, 1)))
+        b.on(events.ready, (work.last, tap.last))
+        b.on(events.moves, (work.first, ends & (has_beats & work.starting)))
+        b.on(events.moves, (work.pass_last, choose(ends, has_beats & tap.last & single, work.last & next_last, 1)))
 
 
 def _count(b: Block, tap: Tap, work: TapAtWork, events: Events, counts: Counts, write: Signal) -> None:
@@ -246,12 +251,13 @@ def _count(b: Block, tap: Tap, work: TapAtWork, events: Events, counts: Counts, 
     """
     b.comment("Words of the ring that are claimed and given back; those given back count a cycle later.")
     w = width(counts.free_minus_1)
-    skips = work.skips & work.claim
-    used = Repeat(b.wire("word_claimed", 1, events.go & (work.uses & work.claim)), w)
-    less = b.wire("arrived_less", w, choose(skips, b.wire("tuple_less", w, ~resize(work.left, w)), used, w))
+    claims = work.claims_word if work.inner is None else work.claims_word & work.inner.last
+    used = Repeat(b.wire("word_claimed", 1, events.goes & claims), w)
+    tuple_less = b.wire("tuple_less", w, ~resize(work.left, w))
+    less = b.wire("arrived_less", w, choose(work.claims_tuple, tuple_less, used, w))
     ahead = None
     if tap.gap_words is not None:
-        ahead = b.wire("claims_ahead", 1, work.takes(tap.valid & tap.gap, events.go)), tap.gap_words
+        ahead = b.wire("claims_ahead", 1, events.goes & (tap.valid & tap.gap & work.ends)), tap.gap_words
     ended = b.reg("ended_words", w)
     b.on(None, (ended, choose(events.done & work.layer_end, work.hold_words, 0, w)))
     counts.advance(b, write, less, tap.given_words + ended, ahead)
@@ -260,7 +266,7 @@ def _count(b: Block, tap: Tap, work: TapAtWork, events: Events, counts: Counts, 
 def _pool_beat(b: Block, tap: Tap, work: TapAtWork, events: Events, beat: Beat) -> None:
     """What the pool unit is told with a beat."""
     b.comment("What the pool unit is told with a beat.")
-    beat.assign(first=work.first, last=work.last, tuple_last=work.word_last, map_last=work.layer_end)
+    beat.assign(first=work.first, last=work.pass_last, tuple_last=work.word_last, map_last=work.layer_end)
     for name, mark in tap.marks.ports().items():
         kept = b.reg(f"at_{name}", width(mark), init=None)
         b.on(events.ready, (kept, mark))

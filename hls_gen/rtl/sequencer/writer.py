@@ -74,7 +74,9 @@ class Written(Bundle):
         Signal, Meaning("place in the tuple memory that it goes to", lambda s: s.sequencer.address_bits)
     ]
     write_word: Annotated[Signal, Meaning("the word", lambda s: s.sequencer.word_bits)]
-    has_free: Annotated[Signal, Meaning("a word of the tuple memory may be overwritten", back=True)]
+    has_free: Annotated[
+        Signal, Meaning("a word of the tuple memory may be overwritten; 0 in the first cycle", back=True)
+    ]
 
 
 def writer(library: Library, spec: SequencerSpec) -> Block:
@@ -97,20 +99,25 @@ def writer(library: Library, spec: SequencerSpec) -> Block:
 
     b.comment("The map that comes: its inlet and its words; the next one follows without a gap.")
     left = b.reg("words_left", memory.widths["words"])  # of the map that comes, the next word included
+    final = b.reg("word_final", init=1)  # the next word is its map's last one: a register, since words come late
     loaded = b.reg("writer_loaded")  # a layer's row was taken: from the second cycle after reset on
     take = b.wire("take") if forms else out.write  # a word comes
-    final = b.wire("write_final", 1, take & eq(left, 1))
-    advance = b.wire("writer_advance", 1, any_of(~loaded, final))
+    moves = b.wire("writer_moves", 1, any_of(~loaded, take))
+    advance = b.wire("writer_advance", 1, any_of(~loaded, take & final))
     number = layer_counter(b, "writer_upcoming", last_layer, advance)
     row = InputRow(**context.memory("inputs", resize(number, bits_for(memory.depth - 1))))
-    b.on(take, (left, sub(left, 1, width(left))))
-    b.on(advance, (left, row.words), (loaded, 1))
+    b.on(
+        moves,
+        (left, choose(final, row.words, sub(left, 1, width(left)), width(left))),
+        (final, choose(final, eq(row.words, 1), eq(left, 2), 1)),
+        (loaded, 1),
+    )
     write_row = b.reg("next_row", spec.sequencer.address_bits)  # places are filled one after another, layer after layer
     b.on(out.write, (write_row, add(write_row, 1, spec.sequencer.address_bits)))
     out.write_row.assign(write_row)
     b.comment("Words are taken from the map's inlet alone, while the ring has room.")
     formed = _formed(context, last_layer, out) if forms else None
-    can = b.wire("can_write", 1, loaded & (out.has_free if formed is None else formed.ready))
+    can = b.wire("can_write", 1, out.has_free if formed is None else loaded & formed.ready)
     if row.source is None:
         (inlet,) = inlets.values()
         inlet.ready.assign(can)

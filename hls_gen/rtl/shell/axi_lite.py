@@ -1,6 +1,6 @@
 """AXI4-Lite slave: one write and one read at a time (part of hls_gen/rtl/shell/registers.py).
 
-    aw, w --> held until both are there --> write: a pulse with address and data, a cycle later --> b
+    aw, w --> held until both are there --> a pulse for the register at the address, a cycle later --> b
     ar --> held --> decoding: a cycle in which the address stands --> reading, until there is a value --> r
 
 Each response waits in registers until the master takes it. A write needs address and data, in any order, and takes 2
@@ -26,8 +26,8 @@ ALL_BYTES = 0b1111
 class AxiLite:
     """Signals by which the AXI4-Lite slave reads and writes the registers."""
 
-    write: Signal
-    """Register, a pulse: ``write_data`` is for the register at ``write_address``."""
+    write_next: Signal
+    """In the next cycle ``write_data`` is for the register at ``write_address``. Both stand in this cycle, too."""
     write_address: Signal
     write_data: Signal
     """write_address, write_data: registers, a byte address and 32 bits."""
@@ -41,6 +41,13 @@ class AxiLite:
     """Wire, to be assigned: ``shown`` is the value, and the read may end."""
     shown: Signal
     """Wire, to be assigned, 32 bits."""
+
+    def write(self, b: Block, name: str, address: Signal) -> Signal:
+        """Register ``name`` in ``b``, a pulse: ``write_data`` is for the register at ``address``. So the address is
+        compared in the cycle before, and what a write does begins at a register."""
+        pulse = b.reg(name)
+        b.on(None, (pulse, self.write_next & eq(self.write_address, address)))
+        return pulse
 
 
 def axi_lite(b: Block) -> AxiLite:
@@ -77,9 +84,9 @@ def axi_lite(b: Block) -> AxiLite:
     go = b.wire("write_go", 1, all_of(have_address, have_data, ~bvalid))  # the answer before has been taken
     all_bytes = eq(strobe, b.localparam("ALL_BYTES", ALL_BYTES, DATA_BITS // 8, base=16))
     whole = b.wire("write_whole", 1, all_bytes & _aligned(b, write_address))
-    write = b.reg("write")  # comes with the answer: address and data still stand, as nothing is taken over them before
+    # the write comes with the answer: address and data still stand, as nothing is taken over them before
+    write_next = b.wire("write_next", 1, go & whole)
     b.on(bready, (bvalid, 0))
-    b.on(None, (write, go & whole))
     b.on(go, (have_address, 0), (have_data, 0), (bvalid, 1), (bresp, choose(whole, okay, slverr, RESPONSE_BITS)))
 
     b.comment("Reads: the address stands for a cycle before it is looked at.")
@@ -94,7 +101,7 @@ def axi_lite(b: Block) -> AxiLite:
     aligned = b.wire("read_aligned", 1, _aligned(b, read_address))
     answer = choose(aligned, okay, slverr, RESPONSE_BITS)
     b.on(reading & can_show, (reading, 0), (rvalid, 1), (rdata, shown), (rresp, answer))
-    return AxiLite(write, write_address, write_data, read_address, aligned, reading, can_show, shown)
+    return AxiLite(write_next, write_address, write_data, read_address, aligned, reading, can_show, shown)
 
 
 def _aligned(b: Block, address: Signal) -> Signal:

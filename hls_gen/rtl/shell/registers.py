@@ -77,9 +77,8 @@ class RegisterContext:
         return self.b.localparam(f"{name}_ADDRESS", self.map[name].offset, ADDRESS_BITS, base=16)
 
     def write(self, name: str) -> Signal:
-        """Pulse: a register is written."""
-        addressed = eq(self.bus.write_address, self.address(name))
-        return self.b.wire(f"write_{name.lower()}", 1, self.bus.write & addressed)
+        """Register, a pulse: a register is written."""
+        return self.bus.write(self.b, f"write_{name.lower()}", self.address(name))
 
     def written(self, name: str, field: str) -> Signal:
         """What is written to a field of a register."""

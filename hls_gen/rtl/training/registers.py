@@ -98,7 +98,7 @@ def _control(
     left, wrong, ended = events
 
     def write(name: str) -> Signal:
-        return b.wire(f"write_{name.lower()}", 1, all_of(bus.write, eq(bus.write_address, address[name])))
+        return bus.write(b, f"write_{name.lower()}", address[name])
 
     b.comment("Control.")
     control = write("CONTROL")

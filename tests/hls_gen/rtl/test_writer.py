@@ -21,16 +21,18 @@ MAPS = [(HOST, 0, 7, 0, 0), (LOOP, 1, 24, 1, 5), (SKIP, 0, 5, 3, 3), (LOOP, 1, 6
 
 
 class Written(Agent):
-    """Collects what is written; ``free``: how often the ring has room."""
+    """Collects what is written; ``free``: how often the ring has room, from the second cycle after reset on."""
 
     def __init__(self, bench: Bench, count: int, free: float = 1):
         self.bench, self.count, self.free, self.random = bench, count, free, random.Random(3)
+        self.after_reset = False
         self.words: list[int] = []
         self.rows: list[int] = []
         self.cycles: list[int] = []
 
     def drive(self) -> None:
-        self.bench["has_free"] = int(self.random.random() < self.free)
+        self.bench["has_free"] = int(self.after_reset and self.random.random() < self.free)
+        self.after_reset = True
 
     def look(self) -> None:
         if self.bench["write"]:

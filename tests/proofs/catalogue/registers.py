@@ -45,7 +45,7 @@ def _proofs() -> Iterator[Proof]:
             steps=4,
             reach=rows + 8,
             breaks=(
-                Broken("write <= write_go & write_whole;", "write <= write_go;", "control_alone"),
+                Broken("write_next = write_go & write_whole;", "write_next = write_go;", "control_alone"),
                 Broken("(write_strobe == ALL_BYTES) & (write_address[1:0] == FIRST_BYTE)", "write_strobe == ALL_BYTES",
                        "write_refused"),
                 Broken("if (s_axi_rready) begin\n        s_axi_rvalid <= 1'd0;",

@@ -23,7 +23,7 @@ SPECS = {
 def _issuers() -> Iterator[Proof]:
     for name, spec in SPECS.items():
         gaps = (Broken("arrived_left = claims_ahead ?", "arrived_left = tap_taken ?", "arrived_counts"),)
-        rooms = (Broken("(busy & pass_last & room)", "(busy & room)", "place_of_a_result"),)
+        rooms = (Broken("(pass_last & room)", "room", "place_of_a_result"),)
         ports, sign = issuer(Library(32, npus=[spec.npu]), spec).m.io_variable, spec.count_bits - 1
         yield Proof(
             name=name,
@@ -36,9 +36,9 @@ def _issuers() -> Iterator[Proof]:
             steps=2,
             reach=14,
             breaks=(
-                Broken(f"has_free = ~free_minus_1[{sign}];", "has_free = 1'd1;", "free_is_free"),
-                Broken(f"at_claim ? arrived_minus_1[{sign}] : arrived[{sign}]", f"arrived[{sign}]", "word_is_there"),
-                Broken("(skips & at_claim) ?", "skips ?", "arrived_counts"),
+                Broken("has_free = ~full;", "has_free = 1'd1;", "free_is_free"),
+                Broken(f"claims_word ? arrived_minus_1[{sign}] : arrived[{sign}]", f"arrived[{sign}]", "word_is_there"),
+                Broken("claims_tuple ?", "skips ?", "arrived_counts"),
                 *(gaps if "tap_gap_words" in ports else ()),
                 *(rooms if "takes_room" in ports else ()),
             ),

@@ -84,13 +84,19 @@ module proof (
   end
 
 `ifdef INVARIANTS
-  (* hierconn *) wire \dut.busy , \dut.idle , \dut.skips , \dut.at_claim , \dut.at_layer_end , \dut.word_last ;
+  (* hierconn *) wire \dut.busy , \dut.idle , \dut.skips , \dut.claims_word , \dut.claims_tuple , \dut.full ;
+  (* hierconn *) wire \dut.at_layer_end , \dut.word_last , \dut.pass_last ;
   (* hierconn *) wire [BITS-1:0] \dut.left , \dut.at_address ;
   (* hierconn *) wire [COUNT-1:0] \dut.arrived_minus_1 , \dut.ended_words ;
   (* hierconn *) wire [`HOLD-1:0] \dut.at_hold_words ;
+  reg after_reset = 1;
+  always @(posedge clk) after_reset <= rst;
   always @* if (running) begin
     assert ({ \dut.busy , \dut.idle , \dut.skips } == {busy & ~skip, ~(busy & ~skip), busy & skip});
-    if (busy) assert ({ \dut.at_claim , \dut.at_layer_end } == {claim, layer_end});
+    assert ({ \dut.claims_word , \dut.claims_tuple } == {busy & ~skip & claim, busy & skip & claim});
+    if (\dut.pass_last ) assert (busy & ~skip);
+    if (busy) assert ( \dut.at_layer_end == layer_end);
+    assert ( \dut.full == (after_reset | free < 1));
     if (busy) assert (used <= words_minus_1 & \dut.left == words_minus_1 - used & \dut.word_last == final_word);
     if (busy) assert (\dut.at_hold_words == hold_words & \dut.at_address == address + used[BITS-1:0]);
     if (busy & skip) assert (used == 0);

@@ -2,7 +2,8 @@
 
 A pair of lanes x, y has one of two values but for its sign, x + y or x - y, and both are worked out once for all
 processing elements (hls_gen/rtl/array/lane_pairs.py). An adder's LUT has six inputs: a bit of a sum, the pair's two
-bits, the weights of its lanes, and the weight of the sum's first lane. So a row of LUTs adds two lanes.
+bits, the weights of its lanes, and the weight of the sum's first lane, or what these say of the pair. So a row of LUTs
+adds two lanes.
 
     lane 0 + pair --> + pair --> register --> + pair, + accumulator      7 lanes: three rows, and the accumulator's
 

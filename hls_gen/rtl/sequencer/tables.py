@@ -12,12 +12,12 @@ window's first tap, if another kernel group follows.
 """
 
 from bitloom.hls_gen.design.sequencer_kind import AHEADS, FLAGS, JUMPS, OLDS, TapTable
-from bitloom.hls_gen.rtl.primitives.block import Signal, add, all_of, any_of, choose, width
+from bitloom.hls_gen.rtl.primitives.block import Signal, add, any_of, choose, width
 
 from .context import Context
 from .layer_row import LayerRow
 from .layers import Layers
-from .source import ALWAYS, NEVER
+from .source import NEVER
 from .tap_events import TapEvents
 
 
@@ -44,17 +44,17 @@ class _TableRegisters:
         # register, what it becomes as a layer begins, and with the next row
         self._fields = [(self.now[field], start.firsts[table.first(field)], row) for field, row in fields.items()]
 
-    def advance(self, events: TapEvents, serves: Signal, used: Signal) -> None:
+    def advance(self, events: TapEvents, used: Signal) -> None:
         """Go on by a row where the tap at hand ``used`` what the table says; back to the window's first tap; or to what
-        a layer begins with. In a layer that no table ``serves`` all that is at hand stays 0, as the layer's row has
-        it. The memory is read with every move, the same row again where the table doesn't go on: whether it does would
-        stand between the move, which is known last, and the memory."""
+        a layer begins with. In a layer whose taps are not from tables no tap uses a row: what is at hand stays 0, as
+        the layer's row has it, also for the next pass. The memory is read with every move, the same row again where the
+        table doesn't go on: whether it does would stand between the move, which is known last, and the memory."""
         b = self._b
         rewind = events.rewind
         goes = used
         if rewind is not None:  # in a window of one tap the next pass begins with what is at hand
             goes = choose(rewind, ~events.first, used, 1)
-        goes = b.wire(f"{self._name}_goes", 1, any_of(events.change, all_of(serves, goes)))
+        goes = b.wire(f"{self._name}_goes", 1, any_of(events.change, goes))
         pointer = self._pointer
         w = width(pointer)
         after = self._after(events, pointer, self._base, add(pointer, 1, w))
@@ -132,13 +132,14 @@ class TableTaps:
         if JUMPS in tables:
             self.jump = flags["jump"]
             self.jump_row = tables[JUMPS].now["row"]
-        used = {FLAGS: ALWAYS, OLDS: self.placed, JUMPS: self.jump, AHEADS: self.claims_ahead}
+        # flags that stay 0 say of a tap that it reads an old tuple, and neither jumps nor claims ahead
+        used = {FLAGS: self.serves, OLDS: self.serves & self.placed, JUMPS: self.jump, AHEADS: self.claims_ahead}
         self._used = [(table, used[name]) for name, table in tables.items()]
 
     def advance(self, events: TapEvents) -> Signal:
         """Go on by a row of flags with every tap; by a row of each other table with every tap that has one."""
         for table, used in self._used:
-            table.advance(events, self.serves, used)
+            table.advance(events, used)
         return self._flags.last_after(events)
 
 

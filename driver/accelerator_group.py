@@ -279,7 +279,8 @@ class _GroupCall:
 
     def wait(self) -> Iterator[int]:
         """Wait for the end. Yields how many frames are done, whenever it is more."""
-        done, over = 0, False
+        done = 0
+        over = False
         while not over:
             with self._changed:
                 before = done

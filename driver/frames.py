@@ -61,7 +61,8 @@ class Frames:
         self._before, self._after = _joined(before), _joined(after)
         lengths = [*map(len, before), HEADER_WORDS + program.payload_words, *map(len, after)]
         self._ends = np.cumsum(lengths)  # of the packets in a block
-        self.words, self.packets = int(self._ends[-1]), len(lengths)
+        self.words = int(self._ends[-1])
+        self.packets = len(lengths)
 
     def fill(self, out: NDArray[np.uint32], images: NDArray[Any], signature: int, number: int) -> None:
         """Write the blocks of n images. The last frame ends the results.

@@ -120,7 +120,8 @@ def _error(core: PublishedCore, paths: _Paths, model: WireModel) -> float:
 
 def fit(cores: Sequence[PublishedCore], netlists: Mapping[str, _Paths]) -> WireModel:
     """The wire model whose largest error over the cores is smallest, by random search from a fixed seed."""
-    rng, best = random.Random(0), WIRES
+    rng = random.Random(0)
+    best = WIRES
 
     def worst(model: WireModel) -> float:
         return max(abs(_error(core, netlists[core.name], model)) for core in cores)
@@ -133,7 +134,8 @@ def fit(cores: Sequence[PublishedCore], netlists: Mapping[str, _Paths]) -> WireM
             wide = 0.08 if step % 2 else 0.02
             tried = WireModel(*(max(0.0, value + rng.gauss(0, wide)) for value in (best.base, best.fan_out)))
             if (error := worst(tried)) < least:
-                best, least = tried, error
+                best = tried
+                least = error
     return best
 
 

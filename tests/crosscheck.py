@@ -50,7 +50,8 @@ def crosscheck(
     """Compute every stage of a network by the named implementations, for random images; hardware has the NPU ``npu``,
     its build goes to ``folder``, and packed words have ``word_bits`` where an implementation has a choice."""
     given = random_images(model.network, images, 0)
-    golden, stages = dict(model.walk(given)), check.stages(model, word_bits)
+    golden = dict(model.walk(given))
+    stages = check.stages(model, word_bits)
     wrong: dict[str, list[int | None]] = {}
     for name in names:
         if name == RTL:

@@ -33,7 +33,8 @@ def mobilenet(width: float) -> Model:
     n = 2
     for channels, stride in tiny.MOBILENET:
         layers += tiny._separable(n, inner, times * channels, stride)
-        n, inner = n + 2, times * channels
+        n = n + 2
+        inner = times * channels
     layers.append(AvgPool(name=f"pool_{n - 1}", kernel=(7, 7), stride=(7, 7)))
     layers += tiny._weighted(Dense(name=f"dense_{n}", out_channels=CLASSES, weight=tiny.INT8), tiny.INT8)
     return tiny.seeded(tiny._network("mobilenet", PICTURE, layers))

@@ -319,14 +319,16 @@ def main() -> None:
         for one in chosen:
             print(f"{one.file}:{one.line}: {one.old} -> {one.new}")
         return
-    tree, results = copy_tree(asked.folder), asked.folder / "results.json"
+    tree = copy_tree(asked.folder)
+    results = asked.folder / "results.json"
     known = json.loads(results.read_text()) if results.exists() else []
     tests = Tests(asked.folder / "tests.coverage", asked.folder / "tests.xml")
     for number, one in enumerate(chosen[len(known) :], len(known) + 1):
         begun = time.monotonic()
         known.append({**asdict(one), "verdict": verdict(one, tests, tree)})
         results.write_text(json.dumps(known, indent=1))
-        took, change = f"{time.monotonic() - begun:4.0f} s", f"{one.file}:{one.line}: {one.old} -> {one.new}"
+        took = f"{time.monotonic() - begun:4.0f} s"
+        change = f"{one.file}:{one.line}: {one.old} -> {one.new}"
         print(f"{number}/{len(chosen)} {known[-1]['verdict']:14} {took} {change}", flush=True)
     told = Counter(one["verdict"] for one in known)
     print(f"caught {len(known) - told[SURVIVED]} of {len(known)}: {dict(told)}")

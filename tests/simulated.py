@@ -130,7 +130,8 @@ def compare(
     flow = simulate(whole_system(network_plan, manifest.design), 2 * -(-max(batches) // 2))
     if images is None:
         images = random_images(model.network, max(batches), seed)
-    golden, counters = model.forward(images), list[dict[str, int]]()
+    golden = model.forward(images)
+    counters = list[dict[str, int]]()
     with loaded(bit, program, **stalls, seed=seed) as (accelerator, board):  # loads take longest: one is enough
         if any(stalls.values()):
             np.testing.assert_array_equal(accelerator.predict(images, stalled_batch or len(images)), golden)
@@ -187,7 +188,8 @@ def check_blocked(design: Design, model: Model, choices: CompileChoices, refusal
     with pytest.raises(Deadlock) as deadlock:
         simulate(whole, FRAMES)
     roomy = Manifest.of(replace(design, spill_words=ROOMY_SPILL), manifest.digest)
-    program, images = compile_model(model, roomy, choices), random_images(model.network, FRAMES, 1)
+    program = compile_model(model, roomy, choices)
+    images = random_images(model.network, FRAMES, 1)
     with (
         pytest.raises(SimulationTimeout) as stuck,
         loaded(bit, program, timeout_cycles=50_000, **stalls) as (accelerator, _),

@@ -110,7 +110,8 @@ def circles(arrows: Mapping[str, Collection[str]]) -> set[tuple[str, ...]]:
 
     @cache
     def reached(begin: str) -> frozenset[str]:
-        files, waiting = set(), list(arrows[begin])
+        files = set()
+        waiting = list(arrows[begin])
         while waiting:
             name = waiting.pop()
             if name not in files:

@@ -71,7 +71,8 @@ def writes(tree: ast.AST) -> Iterator[tuple[int, str]]:
         elif last == "replace" and called != "replace" and len(call.args) == 1 and not call.keywords:
             yield call.lineno, called  # of a path; that of a text has two arguments
         elif last in IN_MEMORY:
-            place, mode = call.args[IN_MEMORY[last] : IN_MEMORY[last] + 1], modes(call, 1)
+            place = call.args[IN_MEMORY[last] : IN_MEMORY[last] + 1]
+            mode = modes(call, 1)
             reads = last == "ZipFile" and "r" in mode
             own = last in ("save", "dump") and called.split(".")[0] not in ("np", "json", "pickle")
             if not reads and not own and not (place and name(place[0]) in memory):
@@ -87,7 +88,8 @@ def test_no_source_writes_around_the_helper() -> None:
     assert len(files) > 150
     places = []
     for path in files:
-        own, text = path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")
+        own = path.relative_to(ROOT).as_posix()
+        text = path.read_text(encoding="utf-8")
         for line, called in writes(ast.parse(text)) if CALLS.search(text) else ():
             if called not in ALLOWED.get(own, ()):
                 places.append(f"{own}:{line}: {called}")

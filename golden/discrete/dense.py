@@ -179,7 +179,8 @@ class DenseTrainer:
         dict of str to array
             By each parameter: means over the batch.
         """
-        gradient, slopes = gradient * tape.derivative, {}  # C14
+        gradient = gradient * tape.derivative  # C14
+        slopes = {}
         if tape.norm is not None:
             gradient, slopes["gamma"], slopes["beta"] = normalise_backward(tape.norm, self.params["gamma"], gradient)
         gradient = self._converted(self.spec.tensors.errors, gradient)

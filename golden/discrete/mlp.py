@@ -117,4 +117,5 @@ class MlpTrainer:
         self.generator.state = int(arrays["generator"])
         for number, layer in enumerate(self.layers):
             for name in layer.params:
-                layer.params[name], layer.memory[name] = arrays[f"{number}.{name}"], arrays[f"{number}.{name}.memory"]
+                layer.params[name] = arrays[f"{number}.{name}"]
+                layer.memory[name] = arrays[f"{number}.{name}.memory"]

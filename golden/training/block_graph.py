@@ -65,7 +65,8 @@ class BlockGraph:
                     what = f"{layer.name}: training takes layers that read one map, and add"
                     raise ValueError(f"{what}, got {layer.kind}")
                 layer_block = block(layer, sources[0], batch, input_units[0])
-            self.blocks[layer.name], units[layer.name] = layer_block, layer_block.target_unit
+            self.blocks[layer.name] = layer_block
+            units[layer.name] = layer_block.target_unit
 
     def values(self, name: str, inputs: list[Array]) -> Array:
         """The input of a layer's block: the map that the layer reads, or several maps as one array."""

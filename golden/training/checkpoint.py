@@ -46,7 +46,8 @@ class Checkpoint:
         digest = hashlib.sha256(json.dumps([*run, images.shape], sort_keys=True).encode())
         for data in (images, labels):
             digest.update(data.astype("<i8").tobytes())
-        self.path, self.run = Path(path), digest.hexdigest()
+        self.path = Path(path)
+        self.run = digest.hexdigest()
 
     def read(self) -> dict[str, Array]:
         """Read the saved arrays by name; none if there is no file. CheckpointError if the file is not of this run."""

@@ -69,7 +69,9 @@ class State:
             check_range(f"{layer}.{key}.second", arrays[f"{layer}.{key}.second"], 0, LARGEST)
             if (layer, key) in self.limits:
                 check_range(f"{layer}.{key}.value", arrays[f"{layer}.{key}.value"], *self.limits[layer, key])
-        self.epoch, self.power = int(arrays["epoch"]), [float(p) for p in arrays["power"]]
+        self.epoch = int(arrays["epoch"])
+        self.power = [float(p) for p in arrays["power"]]
         for layer, key in self.moments:
             value, first, second = (arrays[f"{layer}.{key}.{what}"] for what in ("value", "first", "second"))
-            self.params[layer][key], self.moments[layer, key] = value, (first, second)
+            self.params[layer][key] = value
+            self.moments[layer, key] = first, second

@@ -148,7 +148,8 @@ def fit(
         saved = store.read()
         with store.checking():
             state.restore(saved, recipe.epochs)
-    x, scale = by_positions(images), 1 / sqrt(last.fan_in(*network.sources(last))) / graph.blocks[last.name].target_unit
+    x = by_positions(images)
+    scale = 1 / sqrt(last.fan_in(*network.sources(last))) / graph.blocks[last.name].target_unit
 
     def trained() -> Trained:
         params = {name: {key: value.copy() for key, value in group.items()} for name, group in state.params.items()}

@@ -47,7 +47,8 @@ class TrainingBlock(ABC):
 
     def __init__(self, layer: Layer, source: Map, batch: int, unit: float = 1.0, others: Sequence[Map] = ()) -> None:
         self.unit = self.target_unit = unit
-        self.source, self.target = source, layer.output_of([source, *others])
+        self.source = source
+        self.target = layer.output_of([source, *others])
         self.count = batch * max(source.positions, self.target.positions)  # errors in a sum at most
         self.magnitude = max(-source.encoding.low, source.encoding.high)
 

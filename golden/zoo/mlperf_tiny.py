@@ -31,7 +31,8 @@ from bitloom.golden.window import Pair, Sides
 
 from .calibrated import output_of, random_bytes, scaled
 
-INT8, INT9, UINT8 = signed(8), signed(9), unsigned(8)
+INT8, INT9 = signed(8), signed(9)
+UINT8 = unsigned(8)
 SAME: Sides = (1, 1, 1, 1)
 HALVED: Sides = (0, 0, 1, 1)
 """Paddings of 3 x 3 windows on maps of even sides, at strides 1 and 2."""

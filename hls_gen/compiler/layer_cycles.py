@@ -182,7 +182,8 @@ def _tap_by_tap(workload: Workload, npu: Npu) -> int:
                     window=behind.split.formed,
                     windows=behind.workload.width,
                 )
-                workload, read = behind.workload, formed
+                workload = behind.workload
+                read = formed
         former_cycles = lines.cycles * read.map_words(npu)
     return max(former_cycles, _array_cycles(workload, npu, read.words(npu), partial(read.layout, npu)))
 

@@ -199,7 +199,8 @@ def _engine(npus: Sequence[Npu]) -> Engine:
 def _check_shifts(cut: Cut, npu: Npu) -> None:
     """Raise ValueError if NPU 0 can't weigh the input's bit planes, or has fewer shifts than planes that follow one
     another."""
-    planes, reducer = cut.workloads[0].planes, npu.array.reducer
+    planes = cut.workloads[0].planes
+    reducer = npu.array.reducer
     if planes <= 1:
         return
     if not isinstance(reducer, SerialPopcount):

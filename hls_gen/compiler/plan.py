@@ -234,7 +234,8 @@ def _plan_in_order(lowered: Lowered, npus: Sequence[Npu], choices: CompileChoice
 def with_skip_stores(lowered: Lowered, npus: Sequence[Npu]) -> list[Npu]:
     """The NPUs, with skip stores where maps of a network wait and where they are made. ValueError if one can't have
     any, or keeps integers in another store than the network needs."""
-    network, ways, on = lowered.model.network.name, lowered.ways, lowered.npu_of
+    network = lowered.model.network.name
+    ways, on = lowered.ways, lowered.npu_of
     waiting = {n for name, way in ways.items() if way.skips for n in (on[name], way.store(on[name]))}
     joining = {on[layer.name] for layer in lowered.layers if layer.joins}
     kept = onward(ways, on, {layer.name for layer in lowered.layers if layer.binary})

@@ -363,7 +363,8 @@ def _check_words(layer: LoweredLayer, npu: Npu, layout: WordLayout) -> None:
 def added_in_steps(words: WordLayout, steps: WordLayout) -> bool:
     """Whether a map in the skip store can be added to results as its words come: cut into steps, or put together to
     steps, they are the ``steps`` in which the results leave."""
-    (count, kfp), ol = words.shape, steps.shape[1]
+    count, kfp = words.shape
+    ol = steps.shape[1]
     return count == -(-len(steps) * ol // kfp) and np.array_equal(regroup(words, ol)[: len(steps)], steps)
 
 
@@ -378,7 +379,8 @@ def check_added(planned: PlannedLayer, maps: Mapping[str, MapWords]) -> None:
         _check_steps(layer, npu)
     if layer.adds is None or npu.keeps_steps:
         return
-    array, ol = npu.array, npu.results.ol
+    array = npu.array
+    ol = npu.results.ol
     steps = result_layout(layer.out_channels, layer.levels, array.kgp, ol)
     if not added_in_steps(maps[layer.adds].layout, steps):
         pfp = f", pfp = {npu.pool_unit.pfp}" if npu.pool_unit else ""

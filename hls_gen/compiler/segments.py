@@ -326,7 +326,8 @@ class _Cutter:
             raise ValueError(f"{layer.name}: one addition must follow a conv or dense layer, got a second one")
         if self._maker[other] == INPUT:
             raise ValueError(f"{layer.name}: what is added must be made by a conv or dense layer, got the input")
-        self.adds[segment], self.added[segment] = self._maker[other], other
+        self.adds[segment] = self._maker[other]
+        self.added[segment] = other
         self._depth[segment] = max(self._depth[segment], 1 + self._depth[self._maker[other]])
 
     def _forks(self, layer: Layer, name: str) -> bool:

@@ -252,7 +252,8 @@ class ResultMap:
         low, high = (bits, bits) if bits else (1, MOST_LANE_BITS)
         rule = f"result_maps: lanes of {kind} values must have {low}..{high} bits"
         _require(low <= self.lane_bits <= high, rule, self.lane_bits)
-        several, most = self.places.shape[1], RESULT_KINDS[kind].places
+        several = self.places.shape[1]
+        most = RESULT_KINDS[kind].places
         rule = f"result_places of {kind} values must have k = " + ("1" if most == 1 else f"1..{most}")
         _require(several <= most, rule, several)
         lanes = self.words * self.lanes

@@ -133,7 +133,8 @@ class Packetizer:
             If a raw stream can't be the program's input: weights go with each frame, values are wanted in another
             order than they come, or a frame is no whole number of beats.
         """
-        values, value_bits = program.input.size, program.input.encoding.bits
+        values = program.input.size
+        value_bits = program.input.encoding.bits
         beat_values = raw.beat_values or program.input.channels
         if len(program.weights):
             raise ValueError(f"{program.name}: for a raw stream all weights must stay on the device, got streamed ones")

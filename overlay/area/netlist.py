@@ -221,7 +221,8 @@ def _arrivals(
         wire = ready.pop()
         for to, quarters in arcs.get(wire, ()):
             if wire in arrival and arrival[wire] + quarters > arrival.get(to, -1):
-                arrival[to], came[to] = arrival[wire] + quarters, wire
+                arrival[to] = arrival[wire] + quarters
+                came[to] = wire
             waiting[to] -= 1
             if not waiting[to]:
                 ready.append(to)

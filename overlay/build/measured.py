@@ -135,7 +135,8 @@ def measure(build: Build, model: Model, images: np.ndarray, progress: Progress |
     done = 0
     for length in lengths:
         batch = run(build, model, images[:length], batch=length)
-        counters[length], done = batch.counters, done + length
+        counters[length] = batch.counters
+        done += length
         exact[:length] &= batch.exact
         if progress is not None:
             progress(done, sum(lengths))

@@ -65,7 +65,8 @@ def fitting_partitions(
         A layer doesn't fit, not even in slices, or no cuts are found for which all memories together fit.
     """
     cutter = _Partitioner(model, npus, choices, stream_bits)
-    most, got = bram36, inf
+    most = bram36
+    got = inf
     with step("cutting the network into partitions"):
         if cutter.fits_whole(bram36):
             return {}
@@ -169,7 +170,8 @@ class _Partitioner:
     def _more_groups(self, begin: int, end: int, slices: int) -> int:
         """Kernel groups of all slices, less those of the whole."""
         kgp = max(npu.array.kgp for npu in self._npus)
-        network, channels = self._model.network, self._channels(end)
+        network = self._model.network
+        channels = self._channels(end)
         ranges = slice_channels(network, network.layers[begin].name, channels, slices, kgp)
         return sum(kernel_groups(behind - first, kgp) for first, behind in ranges) - kernel_groups(channels, kgp)
 

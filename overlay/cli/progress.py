@@ -156,7 +156,9 @@ def working(what: str) -> Iterator[None]:
 @contextmanager
 def _spoken(title: str, unit: str) -> Iterator[Callable[..., None]]:
     """Says every EVERY_SECONDS how far the work is; gives ``update(done, total, what="")``."""
-    begin, ended, state = time.monotonic(), threading.Event(), list[str]()
+    begin = time.monotonic()
+    ended = threading.Event()
+    state = list[str]()
 
     def say() -> None:
         while not ended.wait(EVERY_SECONDS):

@@ -222,9 +222,11 @@ def _options(program: CompiledNetwork[Program]) -> str:
 def _images(program: CompiledNetwork[Program], transform: str) -> str:
     """The shape of the images that driver.py takes, and what becomes of their numbers, as cells of a table."""
     if program.host is not None and transform == NONE:
-        shape, words = program.host.shape, f"{NONE}: numbers are what the imported file takes"
+        shape = program.host.shape
+        words = f"{NONE}: numbers are what the imported file takes"
     else:
-        shape, words = program.input.shape, transform
+        shape = program.input.shape
+        words = transform
     return f"`(N, {', '.join(map(str, shape))})` | {words}"
 
 

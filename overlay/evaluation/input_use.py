@@ -77,7 +77,8 @@ class InputWatch:
 
     def use(self) -> InputUse:
         """What the images have used so far, at least one of them."""
-        e, (low, high) = self._encoding, self._values
+        e = self._encoding
+        low, high = self._values
         share = (high - low) / (e.high - e.low)
         if self._real is None or self._numbers[0] > self._numbers[1]:
             return InputUse((low, high), (e.low, e.high), share, 0.0)

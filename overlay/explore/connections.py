@@ -65,7 +65,8 @@ class Connections:
         self._models = models
         self._stream_bits = stream_bits
         self._lut_rows = lut_rows
-        self.engines, self.choices = list[Engines](), dict[tuple[Engines, MapSetting], NpuChoices]()
+        self.engines = list[Engines]()
+        self.choices = dict[tuple[Engines, MapSetting], NpuChoices]()
         self._each = dict[Engines, Sequence[Engines]]()
         several = len(models) > 1
         together = engines_in_common(models) if several else [[engines] for engines in possible_engines(models[0])]

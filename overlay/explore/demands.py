@@ -201,7 +201,8 @@ def _formed_taps(demand: LayerDemand, npus: Sequence[Npu], map_order: str) -> La
         return None
     tables = behind.schedule(map_order).by_stage
     layer = next(layer for layer in behind.layers if layer.name == demand.name)
-    conv, pool = tables[layer.name], tables.get(pool_name(layer))
+    conv = tables[layer.name]
+    pool = tables.get(pool_name(layer))
     windows = formed[demand.name]
     return replace(demand, network=behind, lowered=layer, conv=conv, pool=pool, formed=windows)
 

@@ -224,7 +224,8 @@ class Tries:
         out = list[Row]()
         asked = task.interval
         ring = task.connection.mapping is not None
-        cheap, dear = task.price, None  # the highest price at which the budget didn't hold, the lowest at which it did
+        cheap = task.price  # the highest price at which the budget didn't hold
+        dear = None  # the lowest price at which it did
         for last in (*[False] * (ROUNDS - 1), True):
             mapped_npus = self.mapped_npus(task)
             price = task.price

@@ -96,7 +96,8 @@ class OnnxValues(OnnxQuantisers):
         for _ in range(self.pick.integer(1, 2)):
             op = self.pick.of(["Add", "Sub", "Mul", "Div", "Neg", "Max", "Min"])
             if op == "Neg":
-                real, (low, high) = self.node("Neg", real), (-high, -low)
+                real = self.node("Neg", real)
+                low, high = -high, -low
                 continue
             self.exact = False
             shape = of_channels(here.shape) if self.pick.flip() else ()
@@ -169,7 +170,8 @@ class OnnxValues(OnnxQuantisers):
             op = "Sum"
         real = self.node(op, *(self.real(each) for each in pair))
         if self.chance(3):
-            real, low = self.node("Relu", real), 0.0
+            real = self.node("Relu", real)
+            low = 0.0
         return self.quantised(real, here.shape, (low, most))
 
     def beside(self, here: OnnxMap) -> OnnxMap | None:

@@ -139,12 +139,14 @@ class OnnxWeights(OnnxValues, OnnxPlaces):
             real = self.normalised(real, shape, reach)
         low, high = reach
         if self.chance(2):
-            real, (low, high) = self.node("Relu", real), (0.0, high)
+            real = self.node("Relu", real)
+            low, high = 0.0, high
         elif self.chance(5):
             real, (low, high) = self.applied(real, (low, high), shape)
         elif self.chance(6):
             ends = self.constant(0.0), self.constant(round(high / 2, 3))
-            real, (low, high) = self.node("Clip", real, *ends), (0.0, high / 2)
+            real = self.node("Clip", real, *ends)
+            low, high = 0.0, high / 2
         if normalises and last:
             real = self.normalised(real, shape, (low, high))
             low, high = low - (high - low) / 2, high + (high - low) / 2

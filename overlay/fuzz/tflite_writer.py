@@ -143,7 +143,8 @@ class _File:
         return self._table("OperatorCode", Version=1, CustomCode=custom, **numbers)
 
     def _tensor(self, tensor: TfliteTensor, shape: tuple[int, ...], buffer: int) -> int:
-        sizes, name = self._numbers(shape, np.int32), self._b.CreateString(tensor.name)
+        sizes = self._numbers(shape, np.int32)
+        name = self._b.CreateString(tensor.name)
         scale, zero = self._numbers(tensor.scale, np.float32), self._numbers(tensor.zero, np.int64)
         quantisation = None
         if tensor.scale:

@@ -409,7 +409,8 @@ def _of_positions_of_blocks(index: Array, size: MapSize, block: tuple[int, int])
     _, columns, channels = size
     outputs, *sizes = index.shape
     row, column, channel = np.unravel_index(index[:, 0, 0], size)
-    down, aside = np.arange(sizes[0])[:, None] * block[0] * columns, np.arange(sizes[1]) * block[1]
+    down = np.arange(sizes[0])[:, None] * block[0] * columns
+    aside = np.arange(sizes[1]) * block[1]
     alike = has_each_once(index[:, 0, 0]) and (row < block[0]).all() and (column < block[1]).all()
     if not alike or not np.array_equal(index, index[:, :1, :1] + (down + aside) * channels):
         return None

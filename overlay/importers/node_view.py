@@ -174,7 +174,8 @@ class NodeView:
         self._tensors = replace(tensors, values=values, grids=grids)
         self._here = ""
         yield
-        self.node, self._tensors = node, tensors
+        self.node = node
+        self._tensors = tensors
 
     def start(self, place: int) -> None:
         """Let the next operation read the map at input ``place``.

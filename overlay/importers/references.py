@@ -168,7 +168,8 @@ def _max_pool(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
     pads = attributes.get("pads", (0,) * 2 * len(kernel))
     strides, dilations = (attributes.get(name, ones) for name in ("strides", "dilations"))
     spans = [(taps - 1) * apart + 1 for taps, apart in zip(kernel, dilations)]
-    counts, sides = [], [(0, 0), (0, 0)]
+    counts = []
+    sides = [(0, 0), (0, 0)]
     for size, before, behind, span, stride in zip(x.shape[2:], pads, pads[len(kernel) :], spans, strides):
         over = size + before + behind - span
         count = (-(-over // stride) if attributes.get("ceil_mode") else over // stride) + 1

@@ -235,7 +235,8 @@ class _GraphBuilder:
         yield SourceNode(
             name=f"PAD_{place}", op="PAD", domain=TFLITE, inputs=inputs, outputs=(padded,), attributes=scales
         )
-        reads, makes = padded, result
+        reads = padded
+        makes = result
         if not dilation.has_rows:
             reads, makes = (_free_name(f"{name}/row", self._names) for name in (padded, result))
             channels = tables.tensors[convolution.inputs[0]].shape[-1]

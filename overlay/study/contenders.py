@@ -204,5 +204,6 @@ def _of_torch(device: str, shape: ConvShape, x: np.ndarray, weight: np.ndarray) 
                 for run in contender.runs:
                     run()
             except RuntimeError as e:
-                contender.runs, contender.reason = (), str(e).splitlines()[0]
+                contender.runs = ()
+                contender.reason = str(e).splitlines()[0]
         yield contender

@@ -121,7 +121,8 @@ class _ModelWriter:
         for layer in network.layers:
             read = [tensors[name] for name in network.reads[layer.name]]
             tensors[layer.name] = read[0] if isinstance(layer, Requantise) else self._node(layer, read)
-        helper, kind = self.onnx.helper, self.onnx.TensorProto.UINT8
+        helper = self.onnx.helper
+        kind = self.onnx.TensorProto.UINT8
         height, width, channels = network.input.shape
         graph = helper.make_graph(
             self.nodes,
@@ -145,9 +146,11 @@ class _ModelWriter:
         ]
         more: dict[str, Any] = {}
         if isinstance(layer, Add):
-            kind, inputs = "QLinearAdd", [read[0], *source, read[1], *source, *result]
+            kind = "QLinearAdd"
+            inputs = [read[0], *source, read[1], *source, *result]
         elif isinstance(layer, AvgPool):
-            kind, inputs = "QLinearGlobalAveragePool", [read[0], *source, *result]
+            kind = "QLinearGlobalAveragePool"
+            inputs = [read[0], *source, *result]
             more = {"channels_last": 0}
         else:
             assert isinstance(layer, Conv | Dense)
@@ -160,13 +163,12 @@ class _ModelWriter:
                 flat = f"{layer.name}_flat"
                 self.nodes.append(self.onnx.helper.make_node("Flatten", read, [flat], axis=1))
                 matrix = self._constant(f"{layer.name}_w", weight.reshape(layer.out_channels, -1))
-                kind, inputs = "QGemm", [flat, *source, matrix, *kernel, "", *result]
+                kind = "QGemm"
+                inputs = [flat, *source, matrix, *kernel, "", *result]
                 more = {"transB": 1}
             else:
-                kind, inputs = (
-                    "QLinearConv",
-                    [*read, *source, self._constant(f"{layer.name}_w", weight), *kernel, *result],
-                )
+                kind = "QLinearConv"
+                inputs = [*read, *source, self._constant(f"{layer.name}_w", weight), *kernel, *result]
                 more = {"kernel_shape": layer.kernel, "strides": layer.stride, "pads": layer.padding}
                 if isinstance(layer, DepthwiseConv):
                     more["group"] = layer.groups

@@ -71,7 +71,8 @@ def _is_set(cell: Cell, parameter: str) -> bool:
 
 def through(cell: Cell, source: tuple[str, int], target: tuple[str, int]) -> float | None:
     """Delay from an input to an output of a combinational cell, each a port and a bit; None: there is no such way."""
-    kind, (port, i), (out, j) = cell["type"], source, target
+    kind = cell["type"]
+    (port, i), (out, j) = source, target
     if kind == "CARRY4":
         return _carry(port, i, out, j)
     if kind.startswith("MUXF"):

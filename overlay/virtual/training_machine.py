@@ -49,7 +49,9 @@ class SimulatedMachine:
 
     def __init__(self, machine: MachineParameters, program: Sequence[Instruction], *, trace: bool = False) -> None:
         text = "\n".join(training_verilog(machine).values())
-        self.machine, self.program, self.cycles = machine, list(program), 0
+        self.machine = machine
+        self.program = list(program)
+        self.cycles = 0
         self.simulation = Simulation.build(text, top=TOP, trace=trace)
         self.write("IRQ_ENABLE", _bit("IRQ_ENABLE", "ERROR") | _bit("IRQ_ENABLE", "END"))
         self.load(program)

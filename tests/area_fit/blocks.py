@@ -91,7 +91,8 @@ def blocks(design: Design, kinds: Collection[str]) -> Area:
 
 def _with_those_inside(bodies: Mapping[str, str], wanted: Collection[Instance]) -> list[str]:
     """The texts of some modules and of those that stand in them, in the design's order."""
-    names, waiting = set(), [one.module for one in wanted]
+    names = set()
+    waiting = [one.module for one in wanted]
     while waiting:
         name = waiting.pop()
         if name not in names:

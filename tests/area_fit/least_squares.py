@@ -50,7 +50,8 @@ def errors(measured: Measured, fit: Mapping[str, Any]) -> list[dict[str, Any]]:
     counts them, and with one function each, both with LUT RAM."""
     out = []
     for design, area in measured:
-        model, total = estimate(design, dict(fit)), area.total
+        model = estimate(design, dict(fit))
+        total = area.total
         plain = [r.lut + r.lutram for r in (total, model)]
         lut = [r.device_lut for r in (total, model)]
         row = {"design": design.name, "lut": lut[0], "model_lut": lut[1], "share": lut[1] / lut[0] - 1}
@@ -92,7 +93,8 @@ def _numbered(module: str, number: str) -> str:
 
 def _summed(design: Design, fit: Mapping[str, Any]) -> dict[str, float]:
     """A design's figures before flattening: blocks by formula, memories by rule."""
-    own, memory = of_blocks(area_blocks(design), dict(fit)), of_stores(stores(design), dict(fit))
+    own = of_blocks(area_blocks(design), dict(fit))
+    memory = of_stores(stores(design), dict(fit))
     return {key: own.get(key, 0) + memory.get(key, 0) for key in {*own, *memory}}
 
 

@@ -51,7 +51,8 @@ def documented(npus: int) -> dict[int, tuple[str, str, str]]:
                 registers[int(several[1], 16) + 4 * k] = (f"{stem}_{k}", access, content)
             continue
         if of_npu := re.fullmatch(r"(0x\w+) \+ 0x40 n", offset):
-            base, offset = int(of_npu[1], 16), "+0x00"
+            base = int(of_npu[1], 16)
+            offset = "+0x00"
         if not offset.startswith("+"):
             registers[int(offset, 16)] = (name, access, content)
             continue

@@ -30,7 +30,8 @@ def warnings(part: griffe.Object, caplog: pytest.LogCaptureFixture) -> list[str]
 @pytest.fixture(scope="module")
 def package() -> griffe.Object:
     """Everything in bitloom, read as the documentation's parser reads it."""
-    paths, parser = [ROOT / "src"], griffe.Parser.numpy
+    paths = [ROOT / "src"]
+    parser = griffe.Parser.numpy
     return griffe.GriffeLoader(search_paths=paths, docstring_parser=parser, allow_inspection=False).load("bitloom")
 
 

@@ -12,12 +12,14 @@ from tests.overlay.build.test_real_networks import FIGURES
 
 from .blocks import ROOT
 
-README, PAGE = ROOT / "README.md", ROOT / "docs" / "reference" / "figures.md"
+README = ROOT / "README.md"
+PAGE = ROOT / "docs" / "reference" / "figures.md"
 
 
 def rows(path: Path, heading: str) -> list[list[str]]:
     """Rows of the tables whose heads end in ``heading``, as cells without the row of dashes."""
-    table, inside = [], False
+    table = []
+    inside = False
     for line in path.read_text().splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else []
         if not inside:

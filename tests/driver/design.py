@@ -74,9 +74,12 @@ def model(seed: int = 1, thresholds: bool = False) -> Model:
 
 def program(model: Model, manifest: Manifest) -> Program:
     """The model compiled for the design."""
-    network, source = model.network, model.network.input
-    outputs, raw = network.output.channels, len(network.layers) == 1
-    words, groups = -(-source.size // KFP), -(-outputs // KGP)
+    network = model.network
+    source = model.network.input
+    outputs = network.output.channels
+    raw = len(network.layers) == 1
+    words = -(-source.size // KFP)
+    groups = -(-outputs // KGP)
     weights = model.arrays["dense"]["weight"].reshape(outputs, -1)
     kernels = np.ones((groups * KGP, words * KFP), np.uint8)  # unused lanes: weight 1, feature 0
     kernels[:outputs, : source.size] = to_bits(weights, network.layers[0].weight)[..., 0]
@@ -97,7 +100,8 @@ def program(model: Model, manifest: Manifest) -> Program:
     parameters = [load_packet(manifest, 0, name, 0, part) for name, part in rows.items()]
     lanes = np.full(words * KFP, ZERO, np.int32)
     lanes[: source.size] = np.arange(source.size)
-    positions, lanes = np.zeros((1, 1), np.int32), lanes.reshape(words, KFP)
+    positions = np.zeros((1, 1), np.int32)
+    lanes = lanes.reshape(words, KFP)
     frame = FrameLayout(channels=source.size, positions=positions, lanes=lanes, lane_bits=1, word_bits=KFP)
     places = np.arange(outputs, dtype=np.int32)[:, None]
     result = ResultMap(first=0, positions=1, words=outputs, lanes=1, lane_bits=32 if raw else 1, places=places)

@@ -117,7 +117,8 @@ class FakeCore:
 
     def check_header(self) -> None:
         a, first, count, check = self.head
-        kind, npu, memory = a & 15, a >> 16 & 255, a >> 8 & 255
+        kind = a & 15
+        npu, memory = a >> 16 & 255, a >> 8 & 255
         depths = {m.id: m.depth for m in memory_map(self.manifest.npus[0])}
         if a >> 24 != 0xB1 or check != ~(a ^ first ^ count) & MASK:
             return self.fail(1)
@@ -171,8 +172,10 @@ class FakeCore:
             self.loaded |= int(memory == 0)
             return
         assert self.control & 1, "a frame came before START"
-        bits, per = self.manifest.stream_bits, self.manifest.stream_bits // 24
-        stream, features = number(self.payload), 0
+        bits = self.manifest.stream_bits
+        per = self.manifest.stream_bits // 24
+        stream = number(self.payload)
+        features = 0
         for word in range(count):
             part = stream >> (word // per * bits + word % per * 24) & 0xFFFFFF
             features |= part << (24 * word)
@@ -192,7 +195,8 @@ class FakeCore:
         words += [0] * (-len(words) % self.manifest.stream_words)
         last = bool(a >> 4 & 1)
         if self.early is not None:
-            words, last = words[: self.early], True
+            words = words[: self.early]
+            last = True
         if not self.mute:
             self.out += [(w, last and i == len(words) - 1) for i, w in enumerate(words)]
         self.count("FRAMES")

@@ -25,7 +25,8 @@ class FakeDma:
     """Registers of the DMA. ``step`` moves a few words. ``broken`` : "send", "receive" or "reset" fails."""
 
     def __init__(self, device: "FakeDevice") -> None:
-        self.device, self.broken = device, ""
+        self.device = device
+        self.broken = ""
         self.resetting = self.resets = self.transfers = 0
         self.sizes: list[int] = []
         self.reset()
@@ -64,12 +65,15 @@ class FakeDma:
             self.sizes.append(value)
             self.regs[0x04] &= ~2
             if self.broken == "send":
-                self.source, self.regs[0x04] = [], 0x41
+                self.source = []
+                self.regs[0x04] = 0x41
         elif offset == 0x58 and not self.regs[0x34] & 1:
-            self.target, self.written = (self.regs[0x48] | self.regs[0x4C] << 32, value), 0
+            self.target = (self.regs[0x48] | self.regs[0x4C] << 32, value)
+            self.written = 0
             self.regs[0x34] &= ~2
             if self.broken == "receive":
-                self.target, self.regs[0x34] = None, 0x21
+                self.target = None
+                self.regs[0x34] = 0x21
 
     def step(self) -> None:
         core = self.device.core
@@ -84,12 +88,14 @@ class FakeDma:
                 word, last = self.fifo.pop(0)
                 address, length = self.target
                 if self.written == length:
-                    self.target, self.regs[0x34] = None, 0x11  # longer than the buffer
+                    self.target = None
+                    self.regs[0x34] = 0x11  # longer than the buffer
                     return
                 self.device.view(address + self.written, 4)[:] = word.to_bytes(4, "little")
                 self.written += 4
                 if last:
-                    self.regs[0x58], self.target = self.written, None
+                    self.regs[0x58] = self.written
+                    self.target = None
                     self.regs[0x34] |= 0x1002
 
 
@@ -100,8 +106,10 @@ class FakeUio:
     """
 
     def __init__(self, device: "FakeDevice", high: Callable[[], Any]) -> None:
-        self.device, self.high = device, high
-        self.lost, self.events = False, 0
+        self.device = device
+        self.high = high
+        self.lost = False
+        self.events = 0
 
     def add_event(self, event: Any, number: int) -> None:
         async def wait() -> None:
@@ -124,7 +132,10 @@ class FakeMemory:
         address = self.device.top
         self.device.top += size + 4095 & ~4095
         buffer = PynqBuffer(shape, dtype, buffer=host, device=self.device, device_address=address, bo=(address, host))
-        buffer.memory, buffer.pointer, buffer.return_to, buffer.freed = self, address, self, True
+        buffer.memory = self
+        buffer.pointer = address
+        buffer.return_to = self
+        buffer.freed = True
         self.device.allocated[address] = size
         return buffer
 
@@ -146,11 +157,15 @@ class FakeDevice(Device):
 
     def __init__(self, core: Any) -> None:
         super().__init__("fake")
-        self.name, self.arch, self.capabilities = "Fake", "armv7l", {"REGISTER_RW": True}
-        self.memory, self.top, self.speed = bytearray(1 << 22), MEMORY_BASE, 16
+        self.name, self.arch = "Fake", "armv7l"
+        self.capabilities = {"REGISTER_RW": True}
+        self.memory = bytearray(1 << 22)
+        self.top = MEMORY_BASE
+        self.speed = 16
         self.allocated: dict[int, int] = {}
         self.default_memory = FakeMemory(self)
-        self.core, self.dma = core, FakeDma(self)
+        self.core = core
+        self.dma = FakeDma(self)
         self.cores: dict[str, dict[str, Any]] = {}
         self.pins: dict[str, dict[str, Any]] = {}
         self.add("axi_dma_0", "xilinx.com:ip:axi_dma:7.1", DMA_BASE, dict(PARAMETERS))

@@ -330,7 +330,8 @@ def test_results_too_long(bench):
     program = bench.program
     assert program.result_words == 7
     accelerator.program = accelerator._on_device = dataclasses.replace(program, name="dense")
-    results, core = bench.manifest.memory(0, "results"), bench.device.core
+    results = bench.manifest.memory(0, "results")
+    core = bench.device.core
     last = {"groups_minus_1": 4, "last_units_minus_1": 2, "raw": 1}  # 7 outputs become 15
     core.memory[results.id][0] = sum(results.field(name).at(value) for name, value in last.items())
     core.memory[KERNELS] |= {row: 0 for row in range(9, 16)}

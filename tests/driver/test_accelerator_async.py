@@ -62,7 +62,9 @@ def test_async_after_polling_waits_for_a_new_interrupt(bench, monkeypatch):
     awaited(bench)
     with bench.loaded() as accelerator:
         accelerator.predict(bench.images)
-        dma, channel, pending = bench.device.dma, accelerator._link._dma.recvchannel, []
+        dma = bench.device.dma
+        channel = accelerator._link._dma.recvchannel
+        pending = []
         assert dma.regs[0x34] & 0x1000
         transfer = channel.transfer
         monkeypatch.setattr(
@@ -77,7 +79,9 @@ def test_what_the_core_has_pending_is_cleared_before_the_next_transfer(bench, mo
     awaited_core(bench)
     with bench.loaded() as accelerator:
         accelerator.predict(bench.images)
-        core, link, pending = bench.device.core, accelerator._link, []
+        core = bench.device.core
+        link = accelerator._link
+        pending = []
         assert core.irq_status == 1
         exchange = link.exchange
         monkeypatch.setattr(link, "exchange", lambda *given: (pending.append(core.irq_status), exchange(*given)))
@@ -133,7 +137,8 @@ def test_the_interrupt_of_the_core_ends_the_wait(bench):
 
 
 def test_both_interrupts_are_used(bench):
-    dma, core = awaited(bench), awaited_core(bench)
+    dma = awaited(bench)
+    core = awaited_core(bench)
     with bench.loaded() as accelerator:
         bench.device.speed = 1
         outputs = asyncio.run(accelerator.predict_async(bench.images, batch=4))

@@ -128,7 +128,8 @@ def test_boards_work_at_the_same_time(digits, boards, monkeypatch):
 def test_a_silent_board_is_given_up(digits, boards, monkeypatch):
     """As over a network that takes requests and never answers; what comes late counts for nothing."""
     _, accelerators = boards(2)
-    asked, late = [], Event()
+    asked = []
+    late = Event()
     with AcceleratorGroup(accelerators, patience=3) as group:
         group.load(digits.program)
         answer = accelerators[0].predict

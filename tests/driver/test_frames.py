@@ -84,7 +84,9 @@ def test_block(stream_bits, before):
     images = random_images(design.model(), 3, np.random.default_rng(1))
     out = np.zeros(3 * frames.words, np.uint32)
     frames.fill(out, images, 0xABCDEF01, 254)
-    cut, payload, number = p.weights_before, p.pack_images(images), 254
+    cut = p.weights_before
+    payload = p.pack_images(images)
+    number = 254
     for k, block in enumerate(out.reshape(3, -1)):
         expected = []
         for part in (p.weights[:cut], None, p.weights[cut:]):
@@ -131,7 +133,8 @@ def test_without_weights():
 
 
 def test_refuses():
-    m, good = streaming(), program(streaming())
+    m = streaming()
+    good = program(streaming())
     with value_error("dense: weights: a row of memory kernels with its header must fit a transfer of 6 words, got 7"):
         Frames(m, good, 6)
     wrong = dataclasses.replace(good, weights=load_packet(m, 0, "kernels", 0, rows(1)), weights_before=0)

@@ -26,7 +26,8 @@ class Two:
 
     def __init__(self, bench):
         overlay = pynq.Overlay(str(bench.path), device=bench.device)
-        self.bench, self.other_model = bench, design.model(seed=9)
+        self.bench = bench
+        self.other_model = design.model(seed=9)
         self.other = design.program(self.other_model, bench.manifest)
         self.other_signature = signature_of(self.other, bench.manifest)
         self.a, self.b = (Accelerator(overlay, timeout=0.2) for _ in "ab")
@@ -43,7 +44,8 @@ class Two:
     @contextmanager
     def b_loads(self, moment: int) -> Iterator[None]:
         """B loads its program when registers are read for that time from now on, the first being 1."""
-        device, reads = self.bench.device, count(1)
+        device = self.bench.device
+        reads = count(1)
         read = device.read_registers
 
         def hooked(address, length):
@@ -116,7 +118,8 @@ def test_a_load_while_frames_are_computed(two, moment):
 
 def test_an_idle_dma_is_left_to_who_has_taken_it(two, monkeypatch):
     """Between two transfers of A, B loads its program: A ends with the error and no reset of the DMA."""
-    link, states = two.a._link, []
+    link = two.a._link
+    states = []
 
     def reset(*given):
         states.append(link.busy)
@@ -196,7 +199,8 @@ def test_another_bitstream_by_another_process(two, constants, owner):
 
 def test_parameters_that_change_on_the_way(two):
     """The device's signature is another one, and nobody has interfered."""
-    give, words = two.bench.device.core.give, [0]
+    give = two.bench.device.core.give
+    words = [0]
 
     def change(word, last):
         words[0] += 1

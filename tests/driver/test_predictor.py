@@ -15,7 +15,8 @@ class Board(Predictor):
     """A board that counts the calls of ``predict``."""
 
     def __init__(self, program: Program):
-        self.program, self.calls = program, 0
+        self.program = program
+        self.calls = 0
 
     def predict(self, images, batch=None, progress=None):
         self.calls += 1

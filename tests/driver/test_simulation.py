@@ -121,7 +121,8 @@ def test_predict_waits_for_interrupts(bench, accelerator, monkeypatch):
 def test_results_at_a_place_that_load_fixes(bench, accelerator, batch):
     accelerator.load(bench.programs[0], results=len(bench.images))
     right(bench, accelerator, batch=batch)
-    place, nbytes = accelerator.results.physical_address, 4 * accelerator.results.size
+    place = accelerator.results.physical_address
+    nbytes = 4 * accelerator.results.size
     words = np.frombuffer(bytes(bench.system.ddr.view(place, nbytes)), "<u4")
     np.testing.assert_array_equal(accelerator.program.unpack_results(words), bench.expected[0])
 
@@ -144,7 +145,8 @@ def test_a_missing_flush_is_noticed(bench, accelerator, missing, monkeypatch):
 
 def damaged(bench, **header):
     """The program with the header of its first packet changed."""
-    program, magic = bench.programs[0], bench.manifest.packet_magic
+    program = bench.programs[0]
+    magic = bench.manifest.packet_magic
     words = program.parameters.copy()
     words[:4] = dataclasses.replace(PacketHeader.of(*(int(w) for w in words[:3])), **header).words(magic)
     return dataclasses.replace(program, parameters=words)
@@ -192,7 +194,8 @@ def test_a_frame_of_another_length(bench, accelerator):
 
 
 def test_results_that_nobody_expects(bench, accelerator):
-    program, stream_words = bench.programs[0], bench.manifest.stream_words
+    program = bench.programs[0]
+    stream_words = bench.manifest.stream_words
     later = tuple(dataclasses.replace(each, first=each.first + stream_words) for each in program.results)
     accelerator.program = accelerator._on_device = dataclasses.replace(program, results=later)
     with pytest.raises(TransferError, match=r"results must be \d+ bytes, got \d+"):

@@ -55,7 +55,8 @@ def echoes(machine) -> None:
 @pytest.mark.parametrize("case", ["continuous, momentum", "all"])
 def test_trains_as_the_interpreter(machine, board, case):
     board.stall(source=0.2, sink=0.3, seed=3)
-    t, form = CASES[case], SMALL.form
+    t = CASES[case]
+    form = SMALL.form
     x, y = samples(t, form, 4)
     states = machine.train(t, start(t, form), x, y)
     data = np.concatenate([first_words(t, form, start(t, form)), sample_words(t, form, x, y)])
@@ -145,7 +146,8 @@ def test_other_numbers_of_words(machine):
 def test_the_longest_transfer_may_fill_the_dma(machine, monkeypatch, what, rows, times, longest):
     """A run takes ``rows`` words and gives them ``times`` times; a DMA of ``longest`` words is enough, not less."""
     text = f"IO LOAD_NEURONS d=0 rows={rows}\n" + f"IO STORE_NEURONS a=0 rows={rows}\n" * times
-    program, words = assemble(f"{text[:-1]} last=1\nNOP END"), np.arange(rows)
+    program = assemble(f"{text[:-1]} last=1\nNOP END")
+    words = np.arange(rows)
     monkeypatch.setattr(machine._link, "limit_bytes", 4 * longest)
     assert machine.run(program, words, times * rows).tolist() == [*words] * times
     monkeypatch.setattr(machine._link, "limit_bytes", 4 * longest - 4)
@@ -155,7 +157,8 @@ def test_the_longest_transfer_may_fill_the_dma(machine, monkeypatch, what, rows,
 
 
 def test_a_training_that_does_not_fit(machine):
-    t, form = CASES["continuous"], SMALL.form
+    t = CASES["continuous"]
+    form = SMALL.form
     x, y = samples(t, form, 1)
     for count, message in ((0, "training: samples must be 1..65535, got 0"),):
         with value_error(message):

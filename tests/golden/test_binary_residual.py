@@ -24,7 +24,8 @@ DENSE = RNG.choice([-1, 1], (4, 5, 7, CHANNELS))
 def net():
     """The network with BLOCKS residual convolutions."""
     padded = {"out_channels": CHANNELS, "kernel": (3, 3), "padding": (1, 1, 1, 1)}
-    layers, arrays = [], {}
+    layers = []
+    arrays = {}
     for k in range(BLOCKS + 1):
         layers += [Conv(name=f"conv_{k}", **padded), Requantise(name=f"act_{k}", encoding=signed(6))]
         arrays[f"conv_{k}"] = {"weight": WEIGHTS[k]}
@@ -58,7 +59,8 @@ def nearest(x):
 def test_golden_is_the_definition():
     """v' = BN(conv(sign(v))) + v, limited; sign(v') goes on, v' waits for the next addition."""
     images = np.random.default_rng(6).integers(0, 8, (20, 5, 7, 2))
-    x, v = images.astype(float), None
+    x = images.astype(float)
+    v = None
     seen = set()
     for k in range(BLOCKS + 1):
         normalised = (convolved(x, WEIGHTS[k]) - MEAN[k]) * (GAIN[k] / 16)

@@ -98,7 +98,8 @@ def loaded_digest(path) -> str:
 
 def test_no_flipped_bit_and_no_cut_gives_another_model_or_another_error(tmp_path):
     """A random bit of every second byte of a small file: what loads all the same (a changed date) is the same model."""
-    file, rng = tmp_path / "model.npz", np.random.default_rng(1)
+    file = tmp_path / "model.npz"
+    rng = np.random.default_rng(1)
     save(CASES["fan_in_1"], file)
     good = file.read_bytes()
     damaged = [good[:i] + bytes([good[i] ^ 1 << rng.integers(8)]) + good[i + 1 :] for i in range(0, len(good), 2)]

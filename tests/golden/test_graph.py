@@ -40,7 +40,8 @@ def chain(*inputs: tuple[str, ...]) -> Network:
 def model(monkeypatch) -> Model:
     monkeypatch.setitem(network.LAYER_KINDS, "subtract", Subtract)
     rng = np.random.default_rng(1)
-    net, arrays = residual(), {}
+    net = residual()
+    arrays = {}
     for layer in net.layers:
         shapes = layer.array_shapes_of(net.sources(layer))
         arrays[layer.name] = {key: rng.integers(1, 2, shape) for key, shape in shapes.items()}

@@ -411,7 +411,8 @@ def test_a_text_is_checked_once(tmp_path, monkeypatch):
     checked = Mock(side_effect=check)
     monkeypatch.setattr(once, "check", checked)
     monkeypatch.setenv("BITLOOM_CACHE", str(tmp_path / "cache"))
-    good, bad = pair(8), pair(8).replace(".clk(clk)", ".clk(rst)", 1)
+    good = pair(8)
+    bad = pair(8).replace(".clk(clk)", ".clk(rst)", 1)
     for count, top in ((1, "top"), (1, "top"), (2, "inner")):
         once.check_once(good, top)
         assert checked.call_count == count

@@ -192,7 +192,8 @@ def test_what_is_not_understood_is_refused(text, message):
 def test_what_is_built_for_synthesis_is_proved(monkeypatch):
     """A wrong text for synthesis is no design."""
     design = Design(name="d", npus=(Npu.of(kfp=12, kgp=2, pfp=2, shift_bits=0, acc_bits=8),))
-    name, blank = "popcount_12", generator._blank
+    name = "popcount_12"
+    blank = generator._blank
     generator.generate(design, target="synthesis")
 
     def broken(wanted, target):

@@ -50,7 +50,8 @@ def hostile_build(tmp_path_factory: pytest.TempPathFactory) -> tuple[builds.Buil
     root = tmp_path_factory.mktemp("names")
     model = networks.load("digits-cnn")
     hostile = Model(replace(model.network, name=NAME, classes=LABELS), model.arrays)
-    folder, path = root / FOLDER, root / "it's $HOME; a net.npz"
+    folder = root / FOLDER
+    path = root / "it's $HOME; a net.npz"
     file.save(hostile, path)
     folding = ["--kfp", "8", "--kgp", "4", "--ol", "1", "--pfp", "1", "--planes", "6"]
     words = ["build", str(path), *folding, "--board", "Pynq-Z2", "--out", str(folder)]
@@ -165,7 +166,8 @@ def test_what_a_makefile_can_not_hold(text: str) -> None:
 @pytest.mark.parametrize("name", HOSTILE, ids=ascii)
 def test_nothing_else_gets_such_a_name(name: object, hostile_build: tuple[builds.Build, str]) -> None:
     build, _ = hostile_build
-    program, manifest = build.program(NAME), json.loads(build.bit.with_suffix(".manifest.json").read_text())
+    program = build.program(NAME)
+    manifest = json.loads(build.bit.with_suffix(".manifest.json").read_text())
     with value_error(said("design", name)):
         Design(name=name)
     with value_error(said("board", name)):

@@ -183,7 +183,8 @@ class Prepared:
     """
 
     def __init__(self, proof: Proof, folder: Path, broken: Broken | None = None):
-        self.proof, self.folder = proof, folder
+        self.proof = proof
+        self.folder = folder
         veriloggen.reset()
         block = proof.block()
         text = text_of(block)

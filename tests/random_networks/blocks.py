@@ -50,7 +50,8 @@ class BlockMaker:
 
     def conv(self, at: Map, reads: str, shape: Map | None = None) -> tuple[Map, str]:
         """A convolution with its requantisation; ``shape``: its map has that size."""
-        number, window = len(self.layers), self.window(at)
+        number = len(self.layers)
+        window = self.window(at)
         channels = shape.channels if shape else self.pick.integer(1, MOST_CHANNELS)
         if shape and window.output_size(at.height, at.width) != (shape.height, shape.width):
             window = to_size(at, shape, self.pick.flip())
@@ -63,24 +64,29 @@ class BlockMaker:
 
     def block(self, at: Map, reads: str, kind: str) -> tuple[Map, str]:
         """A block of this kind, and perhaps a pool behind it."""
-        other, from_other = at, reads
+        other = at
+        from_other = reads
         size: Map | None = at
         if kind != "identity":
             other, from_other = self.conv(at, reads)
             size = other
             if kind == "long_shortcut":
                 other, from_other = self.conv(other, from_other, other)
-        result, here = at, reads
+        result = at
+        here = reads
         for more in range(self.pick.integer(0, 1), -1, -1):
             result, here = self.conv(result, here, at if more else size)
-        number, bits = len(self.layers), self.choices.feature_bits
+        number = len(self.layers)
+        bits = self.choices.feature_bits
         encoding = self.pick.of([signed(bits), unsigned(bits - 1), signed(max(2, bits - 2))])
         inputs = (here, from_other) if self.pick.flip() else (from_other, here)
         self.layers.append(Add(name=f"add_{number}", encoding=encoding, inputs=inputs))
-        result, here = replace(result, encoding=encoding), f"add_{number}"
+        result = replace(result, encoding=encoding)
+        here = f"add_{number}"
         if self.pick.integer(0, 3) == 0:
             self.layers.append(pools(self.pick, result, f"pool_{number}", self.choices.pools))
-            result, here = self.layers[-1].output_of([result]), f"pool_{number}"
+            result = self.layers[-1].output_of([result])
+            here = f"pool_{number}"
         return result, here
 
     def network(self, name: str, source: Map, here: str) -> Network:
@@ -124,13 +130,15 @@ class _JoinMaker(BlockMaker):
             second = self.beside(*first)
             result, here = self.concat(first, second, self.beside(*second))
         else:
-            result, here = at, reads
+            result = at
+            here = reads
             for _ in range(2 if kind == "dense_steps" else 1):
                 result, here = self.concat((result, here), self.beside(result, here))
         number = len(self.layers)
         if self.pick.integer(0, 2) == 0:
             self.layers.append(pools(self.pick, result, f"pool_{number}", self.choices.pools))
-            result, here = self.layers[-1].output_of([result]), f"pool_{number}"
+            result = self.layers[-1].output_of([result])
+            here = f"pool_{number}"
         return result, here
 
 
@@ -172,7 +180,8 @@ def joined_network(pick: Pick, choices: IntegerChoices, most: int = 3) -> Networ
     """
     maker = _JoinMaker(pick, choices)
     height, width = pick.integer(1, MOST_SIDE), pick.integer(1, MOST_SIDE)
-    channels, encoding = pick.integer(1, MOST_CHANNELS), encodings(pick, choices.feature_bits)
+    channels = pick.integer(1, MOST_CHANNELS)
+    encoding = encodings(pick, choices.feature_bits)
     source = Map(height=height, width=width, channels=channels, encoding=encoding)
     at, here = maker.join(*maker.beside(source, "@input"), pick.of(JOINS))
     for _ in range(pick.integer(0, most - 1)):

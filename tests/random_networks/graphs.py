@@ -69,7 +69,8 @@ class _GraphMaker(BlockMaker):
         if one[0].shape != size.shape:
             self.done(resized := self.conv(*one, size), one)
             one = resized
-        number, bits = len(self.layers), self.choices.feature_bits
+        number = len(self.layers)
+        bits = self.choices.feature_bits
         inputs = (one[1], other[1]) if self.pick.flip() else (other[1], one[1])
         if kind == "add":
             encoding = self.pick.of([signed(bits), unsigned(bits - 1), signed(max(2, bits - 2))])

@@ -37,7 +37,8 @@ def mixed_network(pick: Pick, kinds: Sequence[str], poolable: Sequence[bool] | N
     """
     binary = kinds[0] == "binary"
     source = maps(pick, pick.of([BIPOLAR, bipolar(2), signed(8)]) if binary else encodings(pick, 8))
-    at, macs = source, 0
+    at = source
+    macs = 0
     layers: list[Layer] = []
     for i, kind in enumerate(kinds):
         is_last = i == len(kinds) - 1
@@ -55,7 +56,8 @@ def mixed_network(pick: Pick, kinds: Sequence[str], poolable: Sequence[bool] | N
         layers.append(layer)
         if raw:
             break
-        pooled, tail = (poolable is None or poolable[i]) and pick.flip(), list[Layer]()
+        pooled = (poolable is None or poolable[i]) and pick.flip()
+        tail = list[Layer]()
         if kind == "integer" and (is_last or kinds[i + 1] == "integer"):
             tail += activation(pick, f"act_{i}", IntegerChoices(feature_bits=8))
             if pooled:
@@ -73,7 +75,9 @@ def mixed_network(pick: Pick, kinds: Sequence[str], poolable: Sequence[bool] | N
 
 def mixed_way(pick: Pick, design: Design) -> list[int]:
     """NPUs of 2 layers to 5, each reached from the one before, the last with outlet host; of a pipeline, all."""
-    npus, way, most = design.npus, [0], pick.integer(2, 5)
+    npus = design.npus
+    way = [0]
+    most = pick.integer(2, 5)
     while True:
         here = way[-1]
         outlets = npus[here].ports.outlets

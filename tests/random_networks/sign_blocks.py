@@ -24,7 +24,9 @@ class _SignBlocks:
     """A network in the making; channels of maps of integers are multiples of ``ol``."""
 
     def __init__(self, pick: Pick, bits: int, ol: int):
-        self.pick, self.bits, self.ol = pick, bits, ol
+        self.pick = pick
+        self.bits = bits
+        self.ol = ol
         self.layers: list[Layer] = []
 
     def conv(self, at: Map, reads: str, channels: int, window: Window) -> tuple[Map, str]:
@@ -48,10 +50,12 @@ class _SignBlocks:
         number = len(self.layers)
         sign = Threshold(name=f"sign_{number}", inputs=(reads,))
         self.layers.append(sign)
-        result, here = sign.output(at), sign.name
+        result = sign.output(at)
+        here = sign.name
         if self.pick.integer(0, 3) == 0:
             self.layers.append(pools(self.pick, result, f"pool_{number}", (MaxPool, MinPool)))
-            result, here = self.layers[-1].output_of([result]), f"pool_{number}"
+            result = self.layers[-1].output_of([result])
+            here = f"pool_{number}"
         return result, here
 
     def block(self, at: Map, reads: str) -> tuple[Map, str]:
@@ -64,13 +68,15 @@ class _SignBlocks:
             while self.pick.integer(0, 3) == 0:  # a layer between, which a shortcut leads past
                 between, name = self.conv(bits, here, self.pick.integer(1, 9), windows(self.pick, bits, 3))
                 self.layers.append(Threshold(name=f"threshold_{name}", inputs=(name,)))
-                bits, here = self.layers[-1].output_of([between]), f"threshold_{name}"
+                bits = self.layers[-1].output_of([between])
+                here = f"threshold_{name}"
             sums, here = self.conv(bits, here, channels, to_size(bits, kept, self.pick.flip()))
             result, here = self.integers(sums, here)
             inputs = (here, waits) if self.pick.flip() else (waits, here)
             add = Add(name=f"add_{len(self.layers)}", encoding=signed(self.pick.integer(2, self.bits)), inputs=inputs)
             self.layers.append(add)
-            kept, waits = add.output_of([result, kept]), add.name
+            kept = add.output_of([result, kept])
+            waits = add.name
             bits, here = self.signs(kept, waits)
         return bits, here
 
@@ -103,7 +109,8 @@ def binary_residual_network(
     inputs
         Kinds of inputs.
     """
-    maker, kind = _SignBlocks(pick, bits, ol), pick.of(inputs)
+    maker = _SignBlocks(pick, bits, ol)
+    kind = pick.of(inputs)
     encoding = {"bipolar": bipolar, "signed": signed, "unsigned": unsigned}[kind](pick.integer(2, 3))
     height, width, channels = pick.integer(1, MOST_SIDE), pick.integer(1, MOST_SIDE), pick.integer(1, 9)
     at = source = Map(height=height, width=width, channels=channels, encoding=encoding)
@@ -111,7 +118,8 @@ def binary_residual_network(
     if pick.flip():
         at, name = maker.conv(at, here, pick.integer(1, 9), windows(pick, at, 3))
         maker.layers.append(Threshold(name="threshold_first", levels=pick.integer(1, 2), inputs=(name,)))
-        at, here = maker.layers[-1].output_of([at]), "threshold_first"
+        at = maker.layers[-1].output_of([at])
+        here = "threshold_first"
     for _ in range(pick.integer(1, most)):
         at, here = maker.block(at, here)
     if pick.flip() or isinstance(maker.layers[-1], MinPool):  # the last layer can't make complements

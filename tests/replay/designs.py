@@ -121,7 +121,8 @@ DESIGNS = {
 def write(folder: Path, names: Sequence[str] | None = None) -> None:
     """Write all files of the designs with these names, by default of all."""
     for name in names or DESIGNS:
-        case, here = DESIGNS[name](name), folder / name
+        case = DESIGNS[name](name)
+        here = folder / name
         here.mkdir(parents=True, exist_ok=True)
         for target in ("simulation", "synthesis"):
             generated = generate(case.design, target=target, checked=False)

@@ -115,7 +115,8 @@ def _first(pick: Pick, npu: Npu) -> Npu:
 
 def _npus(pick: Pick, kind: Kind) -> tuple[Npu, ...]:
     """NPUs, connected in one of the kind's topologies; what all NPUs of a design must have in common is picked once."""
-    topology, count = pick.of(kind.topologies), pick.integer(2, 3)
+    topology = pick.of(kind.topologies)
+    count = pick.integer(2, 3)
     common = {"ol": pick.of([1, 2]), "one_memory": pick.integer(0, 7) == 0}
     if topology == "mixed":
         return cascade([_npu(pick, base.changed(**common)) for base in (INTEGER, kind.npu, INTEGER)])
@@ -152,8 +153,10 @@ def _program_digest(model: Model, design: Design, choices: CompileChoices) -> st
 
 def line(name: str, number: int) -> str:
     """What becomes of a network, in a line."""
-    kind, pick = KINDS[name], Pick(SEED, name, number)
-    network, npus = kind.network(pick), _npus(pick, kind)
+    kind = KINDS[name]
+    pick = Pick(SEED, name, number)
+    network = kind.network(pick)
+    npus = _npus(pick, kind)
     seed = pick.integer(0, 2**32 - 1)
     order = (
         "raster"

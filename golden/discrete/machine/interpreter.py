@@ -62,7 +62,8 @@ class Interpreter:
     """
 
     def __init__(self, machine: MachineParameters, program: Sequence[Instruction]) -> None:
-        self.machine, self.master = machine, Master(machine)
+        self.machine = machine
+        self.master = Master(machine)
         self.program: list[Instruction] = []
         self.work: list[Work] = []
         self.cycles = 0

@@ -39,7 +39,9 @@ class Master:
     """
 
     def __init__(self, machine: MachineParameters) -> None:
-        self.machine, self.configuration, self.generator = machine, Configuration(machine.form), Lfsr(1)
+        self.machine = machine
+        self.configuration = Configuration(machine.form)
+        self.generator = Lfsr(1)
         self.neurons = np.zeros(machine.neuron_words, np.int64)
         caches = SlaveCaches.of(machine)
         self.array = Slave(machine, caches, self.configuration)
@@ -89,7 +91,9 @@ class Master:
 
     def _by_element(self, i: Instruction) -> Array:
         """Cells of the results of the other functions, (rows,)."""
-        s, form, x = self.configuration, self.machine.form, self._x(i)
+        s = self.configuration
+        form = self.machine.form
+        x = self._x(i)
         a = word_of(form, x)
         if i.function == isa.CONVERT:
             return s.convert(i.kind_d, a, self.generator if i.chance_d else None, i.pair_d).codes

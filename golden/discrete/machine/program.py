@@ -166,7 +166,9 @@ class ProgramWriter:
     """
 
     def __init__(self, machine: MachineParameters, training: Training) -> None:
-        self.machine, self.training, self.map = machine, training, NeuronMap(machine, training)
+        self.machine = machine
+        self.training = training
+        self.map = NeuronMap(machine, training)
 
     def run(self, states: Sequence[LayerState], inputs: Array, targets: Array) -> tuple[list[Instruction], Array]:
         """A program that trains, and all words that it takes.

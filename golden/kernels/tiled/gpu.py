@@ -179,7 +179,8 @@ class PreparedNetwork:
     def __init__(self, network: PackedNetwork, shape: tuple[int, ...], kernel: str | None = None) -> None:
         cupy = _cupy()
         plans = network.plans(shape, partial(best_plan, kernel=kernel))
-        self.network, self.shape = network, tuple(shape)
+        self.network = network
+        self.shape = tuple(shape)
         self._stream = cupy.cuda.Stream(non_blocking=True)
         with self._stream:
             self._steps = [PreparedPool(plan) if isinstance(plan, PoolPlan) else Prepared(plan) for plan in plans]

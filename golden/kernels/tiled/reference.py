@@ -118,7 +118,8 @@ def _has_outputs(plan: TilePlan, place: BlockPlace, warp: int, y: int, x: int) -
 
 def _stage(plan: TilePlan, place: BlockPlace, words: Array, first: int, reads: WordReads) -> SharedMemory:
     """Groups ``first``, ... of what the block needs: every word of global memory is read once."""
-    layer, (rows, columns) = plan.layer, plan.output
+    layer = plan.layer
+    rows, columns = plan.output
     groups = slice(first, min(first + plan.stage_groups, layer.groups))
     (kh, kw), (sy, sx), (top, left, _, _) = layer.window.kernel, layer.window.stride, layer.window.padding
     y, x = place.row * sy - top, place.column * sx - left  # of the tile's corner, may be outside the map
@@ -146,7 +147,8 @@ def _stage(plan: TilePlan, place: BlockPlace, words: Array, first: int, reads: W
 def _add(plan: TilePlan, shared: SharedMemory, thread: tuple[int, int, int], dot: Array) -> None:
     """Add what the staged groups give to the dots (32, th, tw) of a warp."""
     warp, y, x = thread
-    (th, tw), (sy, sx) = plan.patch, plan.layer.window.stride
+    th, tw = plan.patch
+    sy, sx = plan.layer.window.stride
     groups, kh, kw, _ = shared.weight.shape
     for ky in range(kh):
         for kx in range(kw):
@@ -163,7 +165,9 @@ def _store(
     plan: TilePlan, place: BlockPlace, thread: tuple[int, int, int], dot: Array, halves: Array, dots: Array
 ) -> None:
     """Vote on the dots (32, th, tw) and write one half word a position; or write the dots."""
-    layer, (warp, y, x), (th, tw) = plan.layer, thread, plan.patch
+    layer = plan.layer
+    warp, y, x = thread
+    th, tw = plan.patch
     channel = place.channel + warp * WARP
     row = place.row + y * th
     column = place.column + x * tw

@@ -69,7 +69,8 @@ def zynq(library: Library, dma: Dma, device: str, bases: Mapping[str, int]) -> B
         parameters={"stream_bits": dma.stream_bits, **{name: f"0x{base:08X}" for name, base in bases.items()}},
     )
     b = Block(TOP, header)
-    bridge, inside = axi3_bridge(library, bases), system(library, dma, device)
+    bridge = axi3_bridge(library, bases)
+    inside = system(library, dma, device)
     of_bridge, of_system = {}, {}
     for name, w in bridge.port_widths.items():
         if name.startswith("s_axi3_"):

@@ -53,7 +53,8 @@ def frames_in_flight(
     frame_left : Signal
         Pulse: the last word of a frame's results has left.
     """
-    b, count = c.b, bits_for(timing.FRAMES_IN_FLIGHT + 2)  # the FIFO holds one more in its output register
+    b = c.b
+    count = bits_for(timing.FRAMES_IN_FLIGHT + 2)  # the FIFO holds one more in its output register
     b.comment("Frames in flight, and the flag of each: whether its results end a transfer.")
     in_flight = b.reg("in_flight", count)
     # a frame began: known late, so that its flag comes, and it counts, a cycle later, before the next header

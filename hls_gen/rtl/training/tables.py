@@ -207,7 +207,8 @@ def _work(
     """Thresholds and entries in rising order, in registers that the last phase of each rank writes."""
     w = machine.form.bits + 1
     codes = machine.code_bits
-    (parts, start), entry, value, below = out, rank_value.entry, rank_value.value, rank_value.below
+    parts, start = out
+    entry, value, below = rank_value.entry, rank_value.value, rank_value.below
     wide = [Cat(bits(v, w - 2, 1), v) for v in (value, below)]
     total = b.wire("neighbours", w, wide[0] + wide[1])
     never = b.localparam("NEVER", (1 << (w - 1)) - 1, w)

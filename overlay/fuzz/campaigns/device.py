@@ -217,7 +217,8 @@ def shared(target: Hardware, programs: Sequence[Any], case: Case) -> tuple[str, 
     for user in target.users:
         user.close()  # forgets the program of the case before
     for who, use in case["users"]:
-        user, (_, program, images, expected) = target.users[who], programs[who]
+        user = target.users[who]
+        _, program, images, expected = programs[who]
         try:
             if use == "load":
                 user.load(program)

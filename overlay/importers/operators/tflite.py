@@ -184,7 +184,8 @@ def fully_connected(node: NodeView) -> None:
     zero, weight, bias, multipliers = _layer(node, _weights(node, 2))
     grid = Grid(integers=weight)
     keeps = bool(node.attribute("keep", False))
-    inputs, shape = weight.shape[1], node.shape
+    inputs = weight.shape[1]
+    shape = node.shape
     if not inputs or (shape[-1] if keeps else prod(shape)) % inputs:
         raise Unsupported(f"weights must read the values of shape {shape}, or of each place, got {inputs} inputs")
     kept = shape[:-1] if keeps else (prod(shape) // inputs,)
@@ -266,7 +267,8 @@ def pool_2d(node: NodeView) -> None:
 def mean(node: NodeView) -> None:
     """The mean over some axes, of values less their zero point."""
     node.only_map(0)
-    (scale, zero), result = _source(node), _result(node)[0]
+    scale, zero = _source(node)
+    result = _result(node)[0]
     node.affine(add=-zero)
     before = prod(node.shape)
     reduce_over(node, _axes(node), average=True, keep=bool(node.attribute("keep", False)))

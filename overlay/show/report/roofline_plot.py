@@ -84,7 +84,8 @@ def _label(axes: "Axes", device: Point, points: list[Point], limits: Box) -> Non
         *along(*at(ridge, device.lanes), *at(high, device.lanes)),
     ]
     for text, x, left in ((_lanes(device), high, 0), (_stream(device), ridge, -8)):
-        size, (right, y) = size_of(text, FONT), at(x, device.lanes)
+        size = size_of(text, FONT)
+        right, y = at(x, device.lanes)
         taken.append((right + left - size[0], y + 2, right + left, y + 4 + size[1]))
     for p in (device, *points):
         taken.append(around(*at(p.intensity, p.rate), 13, 13))

@@ -37,7 +37,9 @@ class Call:
     """
 
     def __init__(self, name: str, context: grpc.ServicerContext):
-        self.name, self.client, self._context = name, context.peer(), context
+        self.name = name
+        self.client = context.peer()
+        self._context = context
         self._begun = time.monotonic()
         self._waits_since: float | None = None
 

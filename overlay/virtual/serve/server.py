@@ -73,7 +73,9 @@ class Server:
 
     def __init__(self, bit: Path, host: str = "127.0.0.1", port: int = PORT, limits: ServerLimits | None = None):
         _try_address(host, port)
-        self.bit, self.host, limits = bit, host, limits or ServerLimits()
+        self.bit = bit
+        self.host = host
+        limits = limits or ServerLimits()
         self.board = VirtualBoard()
         self.board.load(bit)
         self.holder = Holder(limits.idle_seconds, lambda client: connected(client, self.port))

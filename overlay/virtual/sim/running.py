@@ -28,7 +28,8 @@ class RunningModel:
         self.registers = list(registers)
         self._per_word = stream_bits // 32
         self._call = load(library)
-        self._model, self._process = self._call.new(), os.getpid()
+        self._model = self._call.new()
+        self._process = os.getpid()
         self._fst: Path | None = None  # the waveform, where it is of that kind
 
     def close(self) -> None:

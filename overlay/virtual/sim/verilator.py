@@ -229,7 +229,8 @@ def build_model(
     check_identifier("model: top", top)
     if stream_bits not in STREAM_BITS:
         raise ValueError(f"model: stream_bits must be 32 or 64, got {stream_bits!r}")
-    verilator, compiler = find_verilator(), find_compiler()
+    verilator = find_verilator()
+    compiler = find_compiler()
     trace = "vcd" if trace is True else trace or ""
     if trace == "fst":
         check_headers(compiler)

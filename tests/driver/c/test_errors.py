@@ -200,7 +200,8 @@ def test_a_stuck_device(rig):
 def limited(rig: Rig) -> ExitStack:
     """Simulated time is short: the clock of the platform runs a thousand times as fast as ours."""
     stack = ExitStack()
-    device, before = rig.device, rig.device.microseconds
+    device = rig.device
+    before = rig.device.microseconds
     device.microseconds = lambda: 1000 * before()
     stack.callback(setattr, device, "microseconds", before)
     return stack

@@ -34,7 +34,8 @@ def test_worked_examples_of_the_source():
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: str(table.values))
 @pytest.mark.parametrize("name", list("+-*/"))
 def test_mixed_operands_are_words_with_the_codes_value(name, table):
-    a, b = Continuous(WORDS[:, None]), codes(table, len(table.values))
+    a = Continuous(WORDS[:, None])
+    b = codes(table, len(table.values))
     values = constants(table, FORM).tolist()
     right = [[expected(FORM, name, word, value) for value in values] for word in WORDS.tolist()]
     assert operate(FORM, name, a, b).tolist() == right
@@ -117,7 +118,8 @@ def test_what_a_format_cannot_hold():
 
 
 def test_wrong_operations_and_codes():
-    word, code = Continuous(np.array([1])), Discrete(np.array([0]), ONE_BIT)
+    word = Continuous(np.array([1]))
+    code = Discrete(np.array([0]), ONE_BIT)
     for a, b in ((word, word), (word, code), (code, word), (code, code)):
         with value_error("arithmetic: operation must be one of + - * /, got '^'"):
             operate(FORM, "^", a, b)

@@ -24,10 +24,13 @@ def points(table: CodeTable, zone: int) -> np.ndarray:
 
 def chances(table: CodeTable, y: float | Fraction, pair: str) -> dict[float, Fraction]:
     """Probability of each value, by the text of C6 in fractions."""
-    exact, values = Fraction(y), [Fraction(v) for v in table.values]
+    exact = Fraction(y)
+    values = [Fraction(v) for v in table.values]
     if pair == "bracket":
-        above, below = [v for v in values if v >= exact], [v for v in values if v <= exact]
-        a, b = min(above, default=max(values)), max(below, default=min(values))
+        above = [v for v in values if v >= exact]
+        below = [v for v in values if v <= exact]
+        a = min(above, default=max(values))
+        b = max(below, default=min(values))
     else:
         a, b = sorted(values, key=lambda v: (abs(v - exact), -v))[:2]
     if a == b:

@@ -5,7 +5,8 @@ import pytest
 from bitloom.golden.discrete.cost import training_cost
 from bitloom.golden.discrete.setting import SETTINGS
 
-FIRST, WEIGHTS = 64 * 256, 64 * 256 + 256 * 256 + 256 * 10
+FIRST = 64 * 256
+WEIGHTS = 64 * 256 + 256 * 256 + 256 * 10
 READ, HIDDEN, NEURONS = 64 + 256 + 256, 256 + 256, 256 + 256 + 10
 """Inputs of all layers; neurons with an activation, and all."""
 BATCH = 64
@@ -21,7 +22,8 @@ def test_floating_point_with_normalisation():
     """Forwards, backwards and gradients take a product a weight, of the first layer two; f' one, a normalised sum six
     and gamma times inverse; the update of each of the parameters has two, which a batch shares. Kept are parameters and
     velocities; of an image inputs, f' and normalised sums."""
-    costs, parameters = cost("float"), WEIGHTS + 2 * NEURONS
+    costs = cost("float")
+    parameters = WEIGHTS + 2 * NEURONS
     updates = 2 * parameters / BATCH
     assert costs.multiplications == pytest.approx(3 * WEIGHTS - FIRST + HIDDEN + NEURONS * (6 + 1 / BATCH) + updates)
     assert (costs.shifts, costs.look_ups) == (0, 0)
@@ -32,7 +34,8 @@ def test_floating_point_with_normalisation():
 @pytest.mark.parametrize("bits", [1, 2, 3])
 def test_weights_of_codes_with_a_master_copy(bits):
     """Products with weights, forwards and backwards, have one factor that is a code."""
-    costs, parameters = cost(f"nearest-{bits}"), WEIGHTS + 2 * NEURONS
+    costs = cost(f"nearest-{bits}")
+    parameters = WEIGHTS + 2 * NEURONS
     assert costs.shifts == 2 * WEIGHTS - FIRST
     assert costs.look_ups == 0
     assert costs.parameter_bits == pytest.approx((WEIGHTS * (bits + 64) + 2 * NEURONS * 64) / parameters)
@@ -42,7 +45,8 @@ def test_weights_of_codes_with_a_master_copy(bits):
 def test_binary_activations(name, of_codes):
     """Forwards both factors are codes, in the first layer only where the input is one, too; backwards and of gradients
     one of them."""
-    costs, batch = cost(name), SETTINGS[name].batch
+    costs = cost(name)
+    batch = SETTINGS[name].batch
     assert costs.look_ups == of_codes
     assert costs.shifts == (WEIGHTS - FIRST) + of_codes + (WEIGHTS - of_codes)
     rest = HIDDEN + NEURONS * (6 + 1 / batch) + 2 * (WEIGHTS + 2 * NEURONS) / batch

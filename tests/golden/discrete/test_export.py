@@ -26,7 +26,8 @@ def data() -> LearnData:
 
 
 def trained(specs: list[DenseSpec], steps: int = 30) -> MlpTrainer:
-    mlp, of = MlpTrainer(12, specs, seed=3), data()
+    mlp = MlpTrainer(12, specs, seed=3)
+    of = data()
     for step in range(steps):
         part = slice(step % 4 * 50, step % 4 * 50 + 50)
         mlp.learn(of.real(of.train[part]), of.train_labels[part], "cross_entropy", UpdateRule("velocity", 0.5, 0.9))
@@ -35,7 +36,8 @@ def trained(specs: list[DenseSpec], steps: int = 30) -> MlpTrainer:
 
 def test_the_network_computes_what_the_perceptron_does():
     """The last layer's sums, up to their scale, of all images; gammas of both signs."""
-    mlp, of = trained(SPECS), data()
+    mlp = trained(SPECS)
+    of = data()
     mlp.layers[0].params["gamma"][:3] *= -1
     preset = mlp.preset(of.real(of.train))
     model = to_model("learned", mlp, preset, SOURCE, of.half)
@@ -82,7 +84,8 @@ def test_what_hardware_cannot_have(layer, change, message):
 def test_codes_without_a_master_copy_do_as_well():
     codes = Converter(table=ONE_BIT, rounding="stochastic")
     specs = [replace(spec, tensors=replace(spec.tensors, weights=codes, master=False)) for spec in SPECS]
-    mlp, of = trained(specs), data()
+    mlp = trained(specs)
+    of = data()
     preset = mlp.preset(of.real(of.train))
     sums = to_model("learned", mlp, preset, SOURCE, of.half).forward(of.test.reshape(-1, 3, 2, 2)).reshape(200, 4)
     np.testing.assert_array_equal(sums * 2.0 ** -specs[-1].places, mlp.outputs(of.real(of.test), preset))

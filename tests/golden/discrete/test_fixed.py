@@ -31,7 +31,8 @@ class Plain:
     """The same training in lists of Python's integers, written after the text of fixed.py alone."""
 
     def __init__(self, t: Training, states: list[LayerState]) -> None:
-        self.t, self.state, self.layers = t, t.seed, t.layers
+        self.t = t
+        self.state, self.layers = t.seed, t.layers
         for name in ("weights", "codes", "weight_gradients", "biases", "bias_gradients", "means"):
             arrays = [getattr(state, name) for state in states]
             setattr(self, name, [None if array is None else array.tolist() for array in arrays])
@@ -108,7 +109,8 @@ class Plain:
     def learn(self, x: list[int], target: list[int]) -> list[int]:
         if self.t.inputs.table:
             x = [self.values(self.t.inputs.table)[code] for code in x]
-        inputs, slopes = [x], []
+        inputs = [x]
+        slopes = []
         for n, layer in enumerate(self.layers):
             sums = [
                 [self.times(w, a) for w, a in zip(row, inputs[-1])] for row in self.multiplied(n, layer.forward_table)
@@ -146,11 +148,13 @@ class Plain:
             for row in self.matrix(layer.weight_gradients, dw, drawn_d)
         ]
         if source:
-            step, steps = dw, g
+            step = dw
+            steps = g
             if (mu := self.t.rule.mu_places) is not None:
                 step = [self.with_momentum(*rows, mu) for rows in zip(dw, self.weight_gradients[n])]
                 steps = self.with_momentum(g, self.bias_gradients[n], mu)
-                self.weight_gradients[n], self.bias_gradients[n] = dw, g
+                self.weight_gradients[n] = dw
+                self.bias_gradients[n] = g
             self.moved(n, step, drawn_w)
             self.biases[n] = self.descended(self.biases[n], steps, self.t.rule.rate_places)
         else:
@@ -193,7 +197,8 @@ class Plain:
 def test_learning_equals_plain_integers(case):
     """Outputs, all that is kept, and the generator's state, after each batch."""
     t = {**CASES, **BATCH_CASES, **PAIR_CASES}[case]
-    ours, plain = FixedTrainer(FORM, t, start(t, FORM)), Plain(t, start(t, FORM))
+    ours = FixedTrainer(FORM, t, start(t, FORM))
+    plain = Plain(t, start(t, FORM))
     batches = t.batches(SAMPLES)
     inputs, targets = samples(t, FORM, SAMPLES)
     for xs, wanted in zip(np.split(inputs, batches), np.split(targets, batches)):
@@ -217,7 +222,8 @@ def test_velocities_saturate(case):
         shape = state.weight_gradients.shape
         state.weight_gradients = np.where(np.arange(np.prod(shape)) % 3, -131000, 131000).reshape(shape)
         state.bias_gradients = np.full_like(state.biases, 131000)
-    ours, plain = FixedTrainer(FORM, t, states), Plain(t, states)
+    ours = FixedTrainer(FORM, t, states)
+    plain = Plain(t, states)
     inputs, targets = samples(t, FORM, t.rule.batch)
     ours.learn(inputs, targets)
     for x, target in zip(inputs, targets):
@@ -260,7 +266,8 @@ def test_long_words_come_near_to_floating_point(rule, batch, real_rule):
     for layer, weight in zip(real.layers, weights):
         layer.params["weight"] = weight.copy()
     for _ in range(20):
-        x, labels = rng.uniform(-1, 1, (batch, 6)), rng.integers(0, 3, batch)
+        x = rng.uniform(-1, 1, (batch, 6))
+        labels = rng.integers(0, 3, batch)
         target = np.where(np.arange(3) == labels[:, None], 1.0, -1.0)
         y = ours.learn(form.words(x), form.words(target))
         _, expected = real.learn(x, labels, "squared_error", real_rule)

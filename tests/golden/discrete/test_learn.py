@@ -185,7 +185,8 @@ def test_wrong_plans(options, message):
 
 @pytest.mark.parametrize(("setting", "times"), [("float", 1e30), ("codes-1", 1e22)])
 def test_a_loss_beyond_all_numbers(small, setting, times):
-    plan, got = replace(PLAN, rate_times=times), r"(nan|[\d.]+e\+\d+) in epoch [123]"
+    plan = replace(PLAN, rate_times=times)
+    got = r"(nan|[\d.]+e\+\d+) in epoch [123]"
     with pytest.raises(ValueError, match=rf"^learning: loss must stay below 1e\+18, got {got}: lower the rate\Z"):
         learn(SETTINGS[setting], plan, small)
 

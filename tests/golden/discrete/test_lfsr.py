@@ -40,7 +40,8 @@ def test_the_polynomial_is_primitive():
 
 @pytest.mark.parametrize("state", [1, 0x80000000, 0xDEADBEEF, PERIOD])
 def test_draws_are_the_lower_half_after_16_steps(state):
-    register, numbers = state, []
+    register = state
+    numbers = []
     for _ in range(300):
         for _ in range(DRAW_BITS):
             bit = sum(register >> tap & 1 for tap in TAPS) % 2

@@ -8,7 +8,8 @@ from .torch_steps import CASES, FILE, record, start
 
 def trainer(name: str, precision: str = "float64") -> tuple[MlpTrainer, dict[str, np.ndarray]]:
     """A case's perceptron before training, with its images and labels."""
-    case, arrays = CASES[name], start(name)
+    case = CASES[name]
+    arrays = start(name)
     mlp = MlpTrainer(case.sizes[0], case.specs, seed=0, precision=precision)
     for n, layer in enumerate(mlp.layers):
         layer.params = {key: arrays[f"{n}.{key}"].astype(precision) for key in layer.params}
@@ -18,7 +19,8 @@ def trainer(name: str, precision: str = "float64") -> tuple[MlpTrainer, dict[str
 @pytest.mark.parametrize("name", CASES)
 def test_training_steps_equal_those_of_pytorch(name):
     """Losses, outputs and all parameters after each of four updates; recorded by torch_steps.py."""
-    case, (mlp, arrays) = CASES[name], trainer(name)
+    case = CASES[name]
+    mlp, arrays = trainer(name)
     with np.load(FILE) as data:
         recorded = {key.partition("/")[2]: data[key] for key in data.files if key.startswith(f"{name}/")}
     for step, (x, labels) in enumerate(zip(arrays["x"], arrays["labels"])):
@@ -32,11 +34,14 @@ def test_training_steps_equal_those_of_pytorch(name):
 @pytest.mark.parametrize("name", CASES)
 def test_single_precision_stays_single_and_near(name):
     """All numbers of an update are float32, and near to those of PyTorch's float64."""
-    case, (mlp, arrays) = CASES[name], trainer(name, "float32")
+    case = CASES[name]
+    mlp, arrays = trainer(name, "float32")
     with np.load(FILE) as data:
         recorded = {key.partition("/")[2]: data[key][0] for key in data.files if key.startswith(f"{name}/")}
-    x, labels = arrays["x"][0].astype(np.float32), arrays["labels"][0]
-    tapes, y = [], x
+    x = arrays["x"][0].astype(np.float32)
+    labels = arrays["labels"][0]
+    tapes = []
+    y = x
     for layer in mlp.layers:
         y, tape = layer.forward(y)
         tapes.append(tape)

@@ -21,7 +21,8 @@ def test_derivatives_are_finite_differences(norm, activation, criterion):
     rng = np.random.default_rng(3)
     layer = DenseTrainer(DenseSpec(outputs=4, activation=activation, norm=norm != "none"), 5, Lfsr(1), 0, 0)
     layer.params = {key: rng.uniform(-0.9, 0.9, value.shape) for key, value in layer.params.items()}
-    x, labels = rng.uniform(-1, 1, (6, 5)), rng.integers(0, 4, 6)
+    x = rng.uniform(-1, 1, (6, 5))
+    labels = rng.integers(0, 4, 6)
     preset = Moments(rng.uniform(-1, 1, 4), rng.uniform(0.5, 2, 4)) if norm == "preset" else None
 
     def mean_loss() -> float:
@@ -32,7 +33,8 @@ def test_derivatives_are_finite_differences(norm, activation, criterion):
     for name, array, slope in [("x", x, by_input / len(x)), *((k, layer.params[k], slopes[k]) for k in slopes)]:
         assert slope.shape == array.shape
         for index in np.ndindex(array.shape):
-            kept, sides = array[index], []
+            kept = array[index]
+            sides = []
             for step in (1e-6, -1e-6):
                 array[index] = kept + step
                 sides.append(mean_loss())
@@ -58,7 +60,9 @@ def test_rules():
     """C17 adds mu times the gradient before; velocity adds up all gradients, the older the less."""
     gradients = np.array([1.0, 0.0, 2.0])
     for name, changes in (("source", [1.0, 0.5, 2.0]), ("velocity", [1.0, 0.5, 2.25])):
-        rule, memory, velocities = UpdateRule(name, rate=0.25, mu=0.5), np.zeros(1), []
+        rule = UpdateRule(name, rate=0.25, mu=0.5)
+        memory = np.zeros(1)
+        velocities = []
         for gradient in gradients:
             change, memory = rule.change(np.array([gradient]), memory, share=2)
             velocities.append(change[0] / 0.5)

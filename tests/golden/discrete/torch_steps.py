@@ -60,7 +60,8 @@ TENSORS = {
     ),
     "source_memory": DiscreteTensors(weights=nearest(TWO_BITS), memory=nearest(WIDE)),
 }
-DEEP, ENTROPY, SQUARED = (7, 6, 5, 3), "cross_entropy", "squared_error"
+DEEP = (7, 6, 5, 3)
+ENTROPY, SQUARED = "cross_entropy", "squared_error"
 PLAIN = {"activation": "clip", "norm": False}
 RULES = {
     "discrete": UpdateRule("velocity", 3.0, neuron_rate=0.5),
@@ -83,7 +84,8 @@ CASES |= {name: replace(CASES[name], tensors=tensors) for name, tensors in TENSO
 
 def start(name: str) -> dict[str, np.ndarray]:
     """Images, labels and weights at the start, seeded by the case's name."""
-    case, rng = CASES[name], np.random.default_rng(list(name.encode()))
+    case = CASES[name]
+    rng = np.random.default_rng(list(name.encode()))
     arrays = {
         "x": rng.uniform(-1.5, 1.5, (STEPS, BATCH, case.sizes[0])),
         "labels": rng.integers(0, case.sizes[-1], (STEPS, BATCH)),
@@ -154,7 +156,8 @@ def loss(torch: Any, case: Case, outputs: Any, labels: Any) -> Any:
 
 def record(torch: Any, name: str) -> dict[str, np.ndarray]:
     """Losses and outputs of each step, and the parameters after it."""
-    case, arrays = CASES[name], start(name)
+    case = CASES[name]
+    arrays = start(name)
     params = {
         key: torch.tensor(value, requires_grad=True) for key, value in arrays.items() if key not in ("x", "labels")
     }

@@ -63,7 +63,8 @@ PLAIN = Detections(boxes=0, scores=1, anchors=2, names=NAMES, most=3, classes=2,
 
 def test_images_are_apart():
     rng = np.random.default_rng(1)
-    boxes, scores, anchors = rng.normal(size=(3, 9, 4)), rng.random((3, 9, 2)), rng.random((3, 36))
+    boxes = rng.normal(size=(3, 9, 4))
+    scores, anchors = rng.random((3, 9, 2)), rng.random((3, 36))
     together = PLAIN.run(boxes, scores, anchors)
     for image in range(3):
         alone = PLAIN.run(*(values[image : image + 1] for values in (boxes, scores, anchors)))

@@ -71,7 +71,8 @@ def check_or() -> None:
 
 
 def test_layers_of_bits_are_computed_in_cpp(monkeypatch):
-    real, seen = cpu.Convolution.__call__, []
+    real = cpu.Convolution.__call__
+    seen = []
     monkeypatch.setattr(cpu.Convolution, "__call__", lambda self, x: seen.append(self.conv.name) or real(self, x))
     model = CASES["small_cnn"]
     packed.forward(model, random_images(model, 2, np.random.default_rng(1)))
@@ -137,7 +138,8 @@ def test_large_values_equal_the_plain_pass():
 
 
 def test_progress_is_told_after_each_batch():
-    model, seen = CASES["fan_in_1"], []
+    model = CASES["fan_in_1"]
+    seen = []
     x = random_images(model, 7, np.random.default_rng(1))
     packed.forward(model, x, batch=3, progress=lambda done, total: seen.append((done, total)))
     packed.forward(model, x[:2], batch=1, progress=lambda done, total: seen.append((done, total)))

@@ -28,7 +28,8 @@ def norm(rng, **changes):
 @pytest.mark.parametrize("relu", [False, True])
 def test_each_value_for_itself(relu):
     x = np.random.default_rng(1).integers(-2048, 2048, (5, 2, 3, 4))
-    layer, own = Affine(name="a", encoding=signed(40), relu=relu), arrays([3, -7, 0, 1 << 27], [5, -9, 2, -1])
+    layer = Affine(name="a", encoding=signed(40), relu=relu)
+    own = arrays([3, -7, 0, 1 << 27], [5, -9, 2, -1])
     layer.check_arrays(own, SOURCE)
     output = layer.forward(x, own, SOURCE)
     for place in np.ndindex(x.shape):

@@ -129,7 +129,8 @@ def test_the_rule_equals_pytorch(torch):
 def test_a_layer_with_folded_normalisation_equals_pytorch(torch):
     """Convolution, batch normalisation and sign by PyTorch; convolution and thresholds here. No value is near a tie."""
     rng = np.random.default_rng(7)
-    source, layer = case_map(7, 5, 33), Conv(name="conv_1", out_channels=31, kernel=(3, 2), stride=(2, 1))
+    source = case_map(7, 5, 33)
+    layer = Conv(name="conv_1", out_channels=31, kernel=(3, 2), stride=(2, 1))
     x, weight = random_values((6, 7, 5, 33), BIPOLAR, rng), random_values((31, 3, 2, 33), BIPOLAR, rng)
     gamma, beta, mean = rng.normal(size=(3, 31)) * np.array([[1], [0.3], [5]])
     var = rng.gamma(2, 90, 31)

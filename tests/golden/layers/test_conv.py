@@ -74,7 +74,8 @@ def test_dense_equals_pytorch(torch):
 
 
 def test_a_padded_tap_of_a_bipolar_map_adds_nothing():
-    layer, source = Conv(name="c", out_channels=1, kernel=(2, 2), padding=(1, 1, 0, 0)), case_map(1, 1, 3)
+    layer = Conv(name="c", out_channels=1, kernel=(2, 2), padding=(1, 1, 0, 0))
+    source = case_map(1, 1, 3)
     one = np.ones((1, 1, 1, 3), np.int64)
     assert layer.forward(one, {"weight": np.ones((1, 2, 2, 3), np.int8)}, source).item() == 3
 
@@ -182,7 +183,9 @@ def words_case(seed: int) -> tuple[Model, np.ndarray]:
 def test_words_equal_their_definition(seed):
     """Bit by bit; and the range of sums holds them."""
     model, x = words_case(seed)
-    (layer,), source, weight = model.network.layers, model.network.input, model.arrays["conv_1"]["weight"]
+    (layer,) = model.network.layers
+    source = model.network.input
+    weight = model.arrays["conv_1"]["weight"]
     ours = model.forward(x)
     low, high = layer.accumulator_range(source)
     assert layer.output(source).encoding.low <= low <= ours.min()

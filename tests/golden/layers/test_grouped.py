@@ -32,7 +32,8 @@ def drawn(kind: str, seed: int):
     (top, bottom), (left, right) = (rng.integers(0, k, 2).tolist() for k in (kh, kw))
     groups, channels, kernels = int(rng.choice([2, 3, 5])), int(rng.integers(1, 5)), int(rng.integers(1, 4))
     if kind == "depthwise":
-        groups, channels, kernels = int(rng.choice([1, 2, 3, 17])), 1, 1
+        groups = int(rng.choice([1, 2, 3, 17]))
+        channels, kernels = 1, 1
     height, width = int(rng.integers(2 * kh - 1, 12)), int(rng.integers(kw, 11))
     source = case_map(height, width, groups * channels, source_encoding)
     shape = {"out_channels": groups * kernels, "kernel": (kh, kw), "weight": weight_encoding}

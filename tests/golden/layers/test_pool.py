@@ -67,7 +67,8 @@ def test_sum_equals_pytorch(seed, torch):
     layer, source, x = random_pool(SumPool, seed)
     image = padded(torch, x, layer.padding, 0)
     y = torch.nn.functional.avg_pool2d(image, layer.kernel, layer.stride, divisor_override=1)
-    ours, output_map = layer.forward(x, {}, source), layer.output(source)
+    ours = layer.forward(x, {}, source)
+    output_map = layer.output(source)
     assert ours.shape[1:] == output_map.shape
     np.testing.assert_array_equal(ours, y.permute(0, 2, 3, 1).numpy())
     output_map.encoding.check("sum", ours)
@@ -90,7 +91,8 @@ def test_average_counts_as_pytorch_does_without_padding(kernel, padding, torch):
 
 @pytest.mark.parametrize("bits", [1, 3])
 def test_maximum_is_or_of_thermometer_bits(bits):
-    layer, source = MaxPool(name="pool_1", kernel=(2, 3), stride=(1, 2)), case_map(4, 7, 2, bipolar(bits))
+    layer = MaxPool(name="pool_1", kernel=(2, 3), stride=(1, 2))
+    source = case_map(4, 7, 2, bipolar(bits))
     x = random_values((3, 4, 7, 2), bipolar(bits), np.random.default_rng(bits))
     stored = to_bits(x, bipolar(bits))
     ours = to_bits(layer.forward(x, {}, source), bipolar(bits))

@@ -35,7 +35,8 @@ def model(first: Conv | None = None, dtype: type = np.float64) -> tuple[Model, M
             with np.errstate(over="ignore", under="ignore"):
                 drawn = np.where(rng.random(shape) < 0.5, rng.choice(EDGES, shape), rng.normal(size=shape))
                 weight = np.nan_to_num(drawn.astype(dtype))
-            arrays[layer.name], signs[layer.name] = {"weight": weight}, {"weight": np.where(weight >= 0, 1, -1)}
+            arrays[layer.name] = {"weight": weight}
+            signs[layer.name] = {"weight": np.where(weight >= 0, 1, -1)}
     plain = tuple(replace(one, real_weights=False) if hasattr(one, "real_weights") else one for one in layers)
     return Model(network, arrays), Model(replace(network, layers=plain), signs)
 
@@ -61,7 +62,8 @@ def test_the_signs_are_the_weights(name: str, dtype: type) -> None:
 
 def test_a_convolution_equals_pytorchs(torch) -> None:
     real, _ = model()
-    layer, weight = real.network.layers[0], real.arrays["first"]["weight"]
+    layer = real.network.layers[0]
+    weight = real.arrays["first"]["weight"]
     x = random_images(real, 4, np.random.default_rng(3)).astype(np.int64)
     signs = torch.where(torch.tensor(weight) >= 0, 1.0, -1.0).permute(0, 3, 1, 2).double()
     nchw = torch.nn.functional.pad(torch.tensor(x).double().permute(0, 3, 1, 2), (0, 2, 1, 0))
@@ -99,7 +101,8 @@ def test_what_the_layer_refuses(more: dict, message: str) -> None:
 
 
 def test_what_the_array_must_be() -> None:
-    layer, source = Conv(name="conv", out_channels=1, kernel=(1, 1), real_weights=True), case_map(2, 2, 2)
+    layer = Conv(name="conv", out_channels=1, kernel=(1, 1), real_weights=True)
+    source = case_map(2, 2, 2)
     for wrong in (np.inf, -np.inf, np.nan):
         with value_error(f"conv.weight: real numbers must be finite, got {wrong}"):
             layer.check_arrays({"weight": np.array([1, wrong]).reshape(1, 1, 1, 2)}, source)

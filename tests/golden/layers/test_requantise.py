@@ -43,7 +43,8 @@ def compare(layer: Requantise, source: Map, values: dict[str, np.ndarray], x: np
     """(n, channels) -> the layer's result, which is the rule's and the fast path's."""
     model = Model(Network(name="r", input=source, layers=(layer,)), {layer.name: values})
     images = x.reshape(-1, 1, 1, source.channels)
-    plain, fast = model.forward(images), packed.forward(model, images)
+    plain = model.forward(images)
+    fast = packed.forward(model, images)
     np.testing.assert_array_equal(plain, fast)
     layer.encoding.check("output", plain)
     rows = list(zip(*(values[what].tolist() for what in ("bias", "multiplier", "shift"))))
@@ -56,7 +57,8 @@ def compare(layer: Requantise, source: Map, values: dict[str, np.ndarray], x: np
 @pytest.mark.parametrize("encoding", ENCODINGS, ids=str)
 def test_random_values_equal_the_rule(encoding, relu):
     rng = np.random.default_rng(encoding.bits + 10 * relu)
-    layer, source = Requantise(name="r", encoding=encoding, relu=relu), case_map(1, 1, 65, signed(24))
+    layer = Requantise(name="r", encoding=encoding, relu=relu)
+    source = case_map(1, 1, 65, signed(24))
     bias = rng.integers(-(1 << 22), 1 << 22, 65)
     multiplier = rng.integers(1, 1 << 16, 65)
     shift = rng.integers(24, 41, 65)  # results from far outside of the encoding to 0
@@ -73,7 +75,8 @@ def test_halves_become_even(shift):
     log = min(max(shift - 1, 0), 15 if shift <= 40 else 30)
     sums = np.arange(-261, 262) << max(shift - 1 - log, 0)
     sums = sums[np.abs(sums) < BOUND - 128]
-    layer, source = Requantise(name="r", encoding=signed(9), rounding="even"), case_map(1, 1, len(sums), signed(8))
+    layer = Requantise(name="r", encoding=signed(9), rounding="even")
+    source = case_map(1, 1, len(sums), signed(8))
     for offset in (-1, 0, 1):
         values = arrays(sums + offset, np.full(len(sums), 1 << log), np.full(len(sums), shift))
         y = compare(layer, source, values, np.zeros((1, len(sums)), int))
@@ -92,7 +95,8 @@ def test_every_tie_rounds_away_from_zero(shift, relu):
     reach = np.abs(sums) < BOUND - 128
     k, sums = k[reach], sums[reach]
     assert len(k) == {39: 256, 40: 128, 54: 256, 55: 128, 56: 64, 57: 32, 58: 16, 59: 8, 60: 4, 61: 2}.get(shift, 261)
-    layer, source = Requantise(name="r", encoding=signed(8), relu=relu), case_map(1, 1, len(k), signed(8))
+    layer = Requantise(name="r", encoding=signed(8), relu=relu)
+    source = case_map(1, 1, len(k), signed(8))
     for offset, expected in ((0, np.where(k >= 0, k + 1, k)), (-1, k), (1, k + 1)):
         values = arrays(sums + offset, np.full(len(k), 1 << log), np.full(len(k), shift))
         y = compare(layer, source, values, np.zeros((1, len(k)), int))
@@ -108,7 +112,8 @@ LIMITS += [(signed(2), False, (-2, 1), {-2, 1}), (signed(5), True, (-9, 0), {0})
 @pytest.mark.parametrize(("encoding", "relu", "clip", "reached"), LIMITS)
 def test_results_keep_to_limits_of_their_own(encoding, relu, clip, reached):
     rng = np.random.default_rng(7)
-    layer, source = Requantise(name="r", encoding=encoding, relu=relu, clip=clip), case_map(1, 1, 65, signed(24))
+    layer = Requantise(name="r", encoding=encoding, relu=relu, clip=clip)
+    source = case_map(1, 1, 65, signed(24))
     bias, multiplier = rng.integers(-(1 << 22), 1 << 22, 65), rng.integers(1, 1 << 16, 65)
     x = random_values((16, 65), signed(24), rng)
     y = compare(layer, source, arrays(bias, multiplier, rng.integers(24, 41, 65)), x)
@@ -120,7 +125,8 @@ def test_results_keep_to_limits_of_their_own(encoding, relu, clip, reached):
 @pytest.mark.parametrize("encoding", [signed(8), signed(2), unsigned(8), unsigned(1)], ids=str)
 def test_extremes(encoding, relu):
     """|x + bias| of 2^31 - 1, all ends of multiplier and shift, and the values at which clipping begins."""
-    layer, source = Requantise(name="r", encoding=encoding, relu=relu), case_map(1, 1, 8, signed(9))
+    layer = Requantise(name="r", encoding=encoding, relu=relu)
+    source = case_map(1, 1, 8, signed(9))
     for multiplier in (1, 2, 1 << 15, (1 << 16) - 1, (1 << 31) - 1):
         for shift in (0, 1, 16, 23, 24, 39, 40, 53, 61):
             ends = [(v << shift) // (2 * multiplier) for v in (2 * encoding.high + 1, 2 * encoding.low - 1)]
@@ -139,14 +145,16 @@ def test_extremes(encoding, relu):
 def test_the_rule_for_hardware_is_the_same(product, shift, more):
     """An arithmetic shift right of p + 2^(shift - 1) - [p < 0], also with more bits behind the point."""
     ours = rounded_shift(np.array(product), np.array(shift))
-    p, s = product << more, shift + more
+    p = product << more
+    s = shift + more
     assert ours == ((p + (1 << (s - 1)) - (p < 0)) >> s if s else p)
 
 
 @pytest.mark.parametrize(("sign", "more", "result"), [(1, 0, 0), (-1, 0, 0), (1, 1, 1), (-1, 1, -1)])
 def test_just_below_a_half_of_53_bits_is_no_half(sign, more, result):
     """(2^53 - 1) / 2^54, to which floating point of 53 bits adds 1/2 and gets 1."""
-    layer, source = Requantise(name="r", encoding=signed(8)), case_map(1, 1, 1, signed(2))
+    layer = Requantise(name="r", encoding=signed(8))
+    source = case_map(1, 1, 1, signed(2))
     values = arrays([sign * (20_394_401 + more)], [441_650_591], [54])
     assert compare(layer, source, values, np.array([[0]])).tolist() == [[result]]
 
@@ -158,9 +166,11 @@ def test_conv_bias_requantise_equal_pytorch(seed, torch):
     Nothing there is rounded but by our rule: products are below 2^53.
     """
     rng = np.random.default_rng(seed)
-    feature, weight = ENCODINGS[seed % len(ENCODINGS)], signed(2 + seed % 7)
+    feature = ENCODINGS[seed % len(ENCODINGS)]
+    weight = signed(2 + seed % 7)
     source = case_map(int(rng.integers(3, 9)), int(rng.integers(3, 11)), (1, 3, 9, 33)[seed % 4], feature)
-    kernel, stride = (int(rng.integers(1, 4)), int(rng.integers(1, 4))), (1 + seed % 3, 1 + seed // 3 % 3)
+    kernel = (int(rng.integers(1, 4)), int(rng.integers(1, 4)))
+    stride = (1 + seed % 3, 1 + seed // 3 % 3)
     padding = tuple(int(rng.integers(0, k)) for k in (*kernel, *kernel))
     channels = (9, 33, 1, 3)[seed // 2 % 4]
     conv = Conv(name="conv_1", out_channels=channels, kernel=kernel, stride=stride, padding=padding, weight=weight)
@@ -218,7 +228,8 @@ def test_a_bias_with_bits_behind_the_point_equals_the_rule(case):
 
 def test_a_fraction_says_what_no_integer_bias_can():
     """0.3 x + 0.55 in 16 bits behind the point, at the step from 1 to 2, and the nearest without a fraction."""
-    source, x = case_map(1, 1, 1, signed(8)), np.arange(-8, 9)[:, None]
+    source = case_map(1, 1, 1, signed(8))
+    x = np.arange(-8, 9)[:, None]
     fine, coarse = (Requantise(name="r", encoding=signed(8), fraction=f) for f in (16, 0))
     multiplier, shift = scale_to_multiplier(0.3, 24)
     y = compare(fine, source, arrays([round(0.55 / 0.3 * 2**16)], [multiplier], [shift + 16]), x)[:, 0]
@@ -232,7 +243,8 @@ def test_a_fraction_says_what_no_integer_bias_can():
 @pytest.mark.parametrize("shift", [31, 32, 40])
 def test_two_roundings_are_those_of_tflite(shift):
     """Around every half of both roundings, against TFLite's own steps, in which a division drops what is behind."""
-    layer, multiplier = Requantise(name="r", encoding=signed(9), rounding="twice"), (1 << 30) + 12345
+    layer = Requantise(name="r", encoding=signed(9), rounding="twice")
+    multiplier = (1 << 30) + 12345
     middles = [((2 * level + 1) << shift - 1) // multiplier for level in range(-80, 80)]
     x = np.array([[middle + away] for middle in middles for away in range(-4, 5)], np.int64)
     values = arrays([7], [multiplier], [shift])
@@ -298,7 +310,8 @@ INT8 = signed(8)
 def check(
     bias: int, multiplier: int = 1, shift: int = 0, source: Encoding = INT8, fraction: int = 0, rounding: str = "once"
 ) -> None:
-    layer, others = Requantise(name="r", encoding=signed(8), fraction=fraction, rounding=rounding), 31
+    layer = Requantise(name="r", encoding=signed(8), fraction=fraction, rounding=rounding)
+    others = 31
     values = arrays([0, bias, 0], [1, multiplier, 1], [others, shift, others])
     layer.check_arrays(values, case_map(1, 1, 3, source))
 

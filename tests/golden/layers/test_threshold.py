@@ -51,7 +51,8 @@ def check(threshold: np.ndarray, direction: np.ndarray) -> None:
     Threshold(name="threshold_1", levels=2).check_arrays(arrays, case_map(1, 1, 3, signed(8)))
 
 
-ZEROS, ONES = np.zeros((3, 2), int), np.ones(3, int)
+ZEROS = np.zeros((3, 2), int)
+ONES = np.ones(3, int)
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,8 @@ def test_levels(weights, activations, weight, levels):
 def test_residual_words():
     network = network_of("mine", SOURCE, "conv4k5,res,res,pool,dense3", "ternary")
     padded = {"out_channels": 4, "weight": TERNARY}
-    addend, threshold = {"encoding": signed(6), "fraction": 4}, {"levels": 1}
+    addend = {"encoding": signed(6), "fraction": 4}
+    threshold = {"levels": 1}
     assert network.layers == (
         Conv(name="conv_1", kernel=(5, 5), padding=(2,) * 4, **padded),
         Requantise(name="requantise_1", **addend),

@@ -163,13 +163,15 @@ def test_two_layers_equal_those_of_pytorch(name):
         "act": {"gamma": recorded["gamma"], "beta": recorded["beta"]},
         "dense": {"weight": last(recorded["dense"])},
     }
-    x, steps = flat(last(recorded["x"])), []
+    x = flat(last(recorded["x"]))
+    steps = []
     for layer, b in BlockGraph(network, 4).blocks.items():
         x, tape = b.forward(params[layer], x)
         steps.append((layer, b, tape))
     gain = top if kind == "ternary" else top / 3 * weight.high
     np.testing.assert_allclose(x[:, 0], recorded["out"] * gain, rtol=1e-9, atol=1e-9)
-    error, slopes_by_name = recorded["error"][:, None], {}
+    error = recorded["error"][:, None]
+    slopes_by_name = {}
     for layer, b, tape in reversed(steps):
         error, slopes = b.backward(params[layer], tape, to_grid(error))
         slopes_by_name.update({layer if key == "weight" else key: slope for key, slope in slopes.items()})
@@ -239,7 +241,8 @@ def test_requantised_maps_are_within_a_step_of_the_trained_rule(network):
 
 
 def test_progress_can_ask_for_the_network_as_it_is():
-    network, seen = EXACT[0], []
+    network = EXACT[0]
+    seen = []
     data = made_up(96, network.input, 3)
 
     def note(epoch: Epoch) -> None:

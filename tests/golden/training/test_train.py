@@ -124,11 +124,13 @@ def test_or_backward_is_that_of_a_sum_with_errors_weighed_by_matches(layer):
 def test_words_backward_is_between_that_of_a_sum_and_that_of_or(layer):
     """Words of one channel weigh an error by whether the product is a match; one word a 1 x 1 window is OR."""
     b = block(replace(layer, accumulate="or_words", word_channels=1), MAP, 20)
-    params, x = b.initial(1, 2), flat(2 * integers((20, *MAP.shape), 0, 1) - 1)
+    params = b.initial(1, 2)
+    x = flat(2 * integers((20, *MAP.shape), 0, 1) - 1)
     out, tape = b.forward(params, x)
     error = to_grid(integers(out.shape, -(1 << 20), 1 << 20) / 2**18)
     back, slopes = b.backward(params, tape, error)
-    matrix, positions = signs(params["weight"]).reshape(out.shape[2], -1, 3), b.positions
+    matrix = signs(params["weight"]).reshape(out.shape[2], -1, 3)
+    positions = b.positions
     runs = gather(x, positions, 0.0)  # (N, outputs, taps, C)
     own = np.where(runs[:, :, None] == matrix, to_grid(error * 0.5**0.5)[..., None, None], error[..., None, None])
     own = own * (positions >= 0)[:, None, :, None]  # (N, outputs, O, taps, C)
@@ -145,7 +147,8 @@ def test_words_of_a_whole_window_are_trained_as_or(channels):
     steps = []
     for one in (layer, replace(layer, accumulate="or_words", word_channels=3)):
         b = block(one, source, 20)
-        params, x = b.initial(1, 2), flat(2 * integers((20, *source.shape), 0, 1) - 1)
+        params = b.initial(1, 2)
+        x = flat(2 * integers((20, *source.shape), 0, 1) - 1)
         out, tape = b.forward(params, x)
         back, slopes = b.backward(params, tape, to_grid(integers(out.shape, -(1 << 20), 1 << 20) / 2**18))
         steps.append([out, back, slopes["weight"]])
@@ -190,7 +193,9 @@ def derivative(function, x: np.ndarray, step: float) -> np.ndarray:
 
 
 def test_hinge_error_is_half_the_derivative_by_the_scaled_output():
-    output, labels, scale = integers((4, 3), -20, 20) * 1.0, np.array([0, 2, 1, 1]), 0.25
+    output = integers((4, 3), -20, 20) * 1.0
+    labels = np.array([0, 2, 1, 1])
+    scale = 0.25
     loss, error = hinge(output, labels, scale, 1.5)
     assert loss.tolist() == [
         sum(max(0, 1.5 - (1 if c == label else -1) * o * scale) ** 2 for c, o in enumerate(row))

@@ -174,7 +174,8 @@ def test_a_damaged_file_gives_one_line_or_what_was_written(whole, tmp_path, seed
 
 
 def test_a_wrong_checksum_is_noticed(whole, tmp_path):
-    path, content = tmp_path / "changed.npz", whole.read_bytes()
+    path = tmp_path / "changed.npz"
+    content = whole.read_bytes()
     path.write_bytes(content.replace(b"A\0\0\0i", b"B\0\0\0i", 1))
     rule = "must be a whole, unchanged zip archive, got: Bad CRC-32 for file 'classes.npy'"
     with value_error(f"{path}: {rule}"):

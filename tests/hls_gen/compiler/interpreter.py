@@ -42,7 +42,9 @@ class Queue:
     """Words with a mark on the last one of each map. capacity : None where there is no end to it."""
 
     def __init__(self, capacity: int | None = None):
-        self.words, self.capacity, self.moved = deque[tuple[int, bool]](), capacity, 0
+        self.words = deque[tuple[int, bool]]()
+        self.capacity = capacity
+        self.moved = 0
 
     def put(self, word: int, last: bool) -> bool:
         """Whether there was room for the word."""
@@ -104,10 +106,15 @@ class Sequencer:
     """A tuple memory with its writer, and the taps that the tables make of it, layer after layer without end."""
 
     def __init__(self, unit: "Unit", prefix: str, last_layer: int, capacity: int, sources: list[Queue]):
-        self.unit, self.prefix, self.layers, self.sources = unit, prefix, range(last_layer + 1), sources
+        self.unit = unit
+        self.prefix = prefix
+        self.layers = range(last_layer + 1)
+        self.sources = sources
         self.memory: list[int | None] = [None] * capacity
-        self.free, self.written, self.claimed = capacity, 0, 0
-        self.writers, self.left = cycle(self.layers), 0
+        self.free = capacity
+        self.written, self.claimed = 0, 0
+        self.writers = cycle(self.layers)
+        self.left = 0
 
     def row(self, name: str, row: int) -> dict[str, int]:
         return self.unit.row(self.prefix + name, row)
@@ -125,41 +132,51 @@ class Sequencer:
         while True:
             if not self.left:
                 inputs = self.row("inputs", next(self.writers))
-                self.left, self.source = inputs["words"], self.sources[inputs.get("source", 0)]
+                self.left = inputs["words"]
+                self.source = self.sources[inputs.get("source", 0)]
             if not self.free or not self.source.ready():
                 return self.written
             self.memory[self.written % len(self.memory)], last = self.source.get()
-            self.free, self.written, self.left = self.free - 1, self.written + 1, self.left - 1
+            self.free = self.free - 1
+            self.written = self.written + 1
+            self.left = self.left - 1
             assert last == (not self.left), f"{self.prefix}inputs: {self.left} words are missing when a map ends"
 
     def claim(self, words: int) -> None:
         """Claim words; when as many as the layer holds have been, each gives one back."""
-        self.claimed, held = self.claimed + words, min(self.hold, words)
-        self.hold, self.free = self.hold - held, self.free + words - held
+        self.claimed = self.claimed + words
+        held = min(self.hold, words)
+        self.hold = self.hold - held
+        self.free = self.free + words - held
 
     def taps(self) -> Iterator[Tap | None]:
         """None where it waits for words."""
         layer_word = 0
         for layer in cycle(self.layers):
             row = self.row("layers", layer)
-            words, start = row["words_minus_1"] + 1, row.get("start_row", 0)
+            words = row["words_minus_1"] + 1
+            start = row.get("start_row", 0)
             self.hold = row["hold_words"] if "ahead_base" in row else row["hold_tuples"] * words
             part = row.get("part_words_minus_1", words - 1) + 1  # words of a tuple that a pass reads
             tables = [self.first(row, *names) for names in TABLES]
             after = (*tables, layer_word)
             for _ in range(row["windows_minus_1"] + 1):
-                before, landing = after, 0
+                before = after
+                landing = 0
                 for group in range(row.get("groups_minus_1", 0) + 1):
                     flag, old, jump, ahead, new_word = before
                     group_row = row.get("kernel_base", 0) + group * row.get("group_rows", 0)
-                    kernel_row, first, last, count = group_row + start, True, False, 0
+                    kernel_row = group_row + start
+                    first, last = True, False
+                    count = 0
                     first_word = group // (row.get("part_groups_minus_1", 0) + 1) * row.get("part_step", 0)
                     while not last:
                         if row["direct"]:
                             flags = {"new": 1, "last": int(count == row["window_taps_minus_1"])}
                         else:
                             flags, flag = flag[0], self.following("flags", flag)
-                        last, count = bool(flags["last"]), count + 1
+                        last = bool(flags["last"])
+                        count = count + 1
                         if flags.get("ahead"):
                             more, ahead = ahead[0]["words"], self.following("aheads", ahead)
                             new_word += more
@@ -176,11 +193,14 @@ class Sequencer:
                         address += first_word
                         data = [self.memory[(address + k) % len(self.memory)] for k in range(part)]
                         yield Tap(layer, first, last, kernel_row, data)
-                        first, landing, kernel_row = False, 0, kernel_row + part
+                        first = False
+                        landing = 0
+                        kernel_row = kernel_row + part
                         if flags.get("jump"):
                             landing, jump = jump[0]["row"], self.following("jumps", jump)
                             kernel_row = group_row + landing
-                after, start = (flag, old, jump, ahead, new_word), landing
+                after = (flag, old, jump, ahead, new_word)
+                start = landing
             self.free += row["hold_words"]
             layer_word = new_word
 
@@ -189,7 +209,9 @@ class Gearbox:
     """Words of ``have`` bits into words of ``width`` bits, element 0 low."""
 
     def __init__(self, have: int, width: int):
-        self.have, self.width, self.word, self.count = have, width, 0, 0
+        self.have = have
+        self.width = width
+        self.word, self.count = 0, 0
 
     def push(self, word: int, last: bool = False) -> list[int]:
         if self.have > self.width:
@@ -205,7 +227,9 @@ class Unit:
     """One NPU, its memories filled by LOAD packets."""
 
     def __init__(self, device: "Device", number: int):
-        self.manifest, self.npu, self.number = device.manifest, device.manifest.npus[number], number
+        self.manifest = device.manifest
+        self.npu = device.manifest.npus[number]
+        self.number = number
         self.memories: dict[str, dict[int, int]] = {m.name: {} for m in memory_map(self.npu)}
         self.known: dict[tuple[str, int], dict[str, int]] = {}
         self.words: dict[int, np.ndarray] = {}
@@ -233,18 +257,20 @@ class Unit:
         self.conv = Sequencer(
             self, "", network["last_layer"], self.npu.sequencer.tuple_words, list(self.inlets.values())
         )
-        self.steps, self.windows, self.raw = Queue(), 0, list[tuple[int, bool]]()
+        self.steps = Queue()
+        self.windows = 0
+        self.raw = list[tuple[int, bool]]()
         if self.npu.pool_unit:
             self.pool = Sequencer(
                 self, "pool_", network["last_pool_layer"], present(self.npu.pool_unit).words, [self.steps]
             )
-            self.pool_taps, self.queue = self.pool.taps(), list[int]()
-            self.to_pool, self.pool_word = (
-                Gearbox(self.npu.results.ol, present(self.npu.pool_unit).pfp),
-                present(self.npu.pool_unit).pfp,
-            )
+            self.pool_taps = self.pool.taps()
+            self.queue = list[int]()
+            self.to_pool = Gearbox(self.npu.results.ol, present(self.npu.pool_unit).pfp)
+            self.pool_word = present(self.npu.pool_unit).pfp
         else:
-            self.to_pool, self.pool_word = Gearbox(self.npu.results.ol, self.npu.results.ol), self.npu.results.ol
+            self.to_pool = Gearbox(self.npu.results.ol, self.npu.results.ol)
+            self.pool_word = self.npu.results.ol
         self.work = self.computing()
 
     def ping_pong(self) -> PingPong:
@@ -289,11 +315,14 @@ class Unit:
 
     def input_words(self, payload: np.ndarray) -> list[int]:
         """Words of KFP bits of a frame."""
-        stream, network = self.manifest.stream_bits, self.row("network", 0)
+        stream = self.manifest.stream_bits
+        network = self.row("network", 0)
         kfp = self.npu.array.kfp
         number = sum(word << 32 * i for i, word in enumerate(payload.tolist()))
-        beats, count = 32 * len(payload) // stream, network["frame_words"]
-        together, pieces = max(stream // kfp, 1), -(-kfp // stream)
+        beats = 32 * len(payload) // stream
+        count = network["frame_words"]
+        together = max(stream // kfp, 1)
+        pieces = -(-kfp // stream)
         assert beats == network["frame_beats"] == -(-count // together) * pieces
         assert network["frame_tail"] == (count - 1) % together
         lows = [i // together * pieces * stream + i % together * kfp for i in range(count)]
@@ -301,7 +330,9 @@ class Unit:
 
     def sums(self, taps: Iterator[Tap | None]) -> Generator[None, None, tuple[list[int], int]]:
         """Returns what the PEs hold after a pass over a window, and the offsets of its taps."""
-        rows, words, offset, tap = list[int](), list[int](), 0, None
+        rows, words = list[int](), list[int]()
+        offset = 0
+        tap = None
         while tap is None or not tap.last:
             while (tap := next(taps)) is None:
                 yield
@@ -334,8 +365,10 @@ class Unit:
         """Weights of each PE, (KGP, KFP) bits, and the factor of a match in each lane, (KFP,)."""
         if row in self.kernels:
             return self.kernels[row]
-        content, kfp, planes = self.row("kernels", row), self.npu.array.kfp, self.npu.array.planes
-        code, factors = content.get("code", int(planes > 0)), np.ones(kfp, np.int64)  # without the bit: integers
+        content = self.row("kernels", row)
+        kfp, planes = self.npu.array.kfp, self.npu.array.planes
+        code = content.get("code", int(planes > 0))  # without the bit: integers
+        factors = np.ones(kfp, np.int64)
         if planes and code:
             size = kfp // (planes + 1)
             lanes_of = [2 * size] + [size] * (planes - 1)
@@ -363,7 +396,8 @@ class Unit:
         values = [signed((s << row["double"]) - offset, acc) for s in sums] + [0] * ol
         units = row["last_units_minus_1"] + 1 if last_group else -(-self.npu.array.kgp // ol)
         for unit in range(units):
-            step, last_unit = values[unit * ol : unit * ol + ol], last_group and unit == units - 1
+            step = values[unit * ol : unit * ol + ol]
+            last_unit = last_group and unit == units - 1
             if row.get("raw"):
                 self.raw += [(value & MASK, last_unit and last_window and k == ol - 1) for k, value in enumerate(step)]
                 continue
@@ -409,7 +443,8 @@ class Device:
     """Hardware of a manifest. spill_words : words of the store at a ring's closing edge."""
 
     def __init__(self, manifest: Manifest, parameters: np.ndarray, spill_words: int = 0):
-        self.manifest, self.spill_words = manifest, spill_words
+        self.manifest = manifest
+        self.spill_words = spill_words
         self.units = [Unit(self, n) for n in range(len(manifest.npus))]
         for header, memory, rows in packets(manifest, parameters):
             for i, words in enumerate(rows.tolist()):
@@ -449,7 +484,8 @@ class Device:
         """Every outlet to who takes its words; returns the spill store and the pair behind it, if there is one."""
         spill = None
         for n, unit in enumerate(self.units):
-            after, outlets = self.units[(n + 1) % len(self.units)], dict[str, tuple[Queue, int]]()
+            after = self.units[(n + 1) % len(self.units)]
+            outlets = dict[str, tuple[Queue, int]]()
             for name in unit.npu.ports.outlets:
                 if name == "ring":
                     target = after.inlets["ring"]

@@ -116,7 +116,8 @@ def test_widths_are_those_of_all_networks():
     assert both == size_memories("d", models[::-1], NPU).npus[0]
     assert [one.value("skip_bits") for one in (*apart, both)] == [0, 6, 6]
     assert both.value("skip_words") > 2
-    (low, high), limits = (-54, 54), models[0].arrays["threshold_1"]["threshold"]  # of 27 taps and channels, and 54
+    low, high = -54, 54  # of 27 taps and channels, and 54
+    limits = models[0].arrays["threshold_1"]["threshold"]
     assert both.array.acc_bits >= apart[0].array.acc_bits
     assert 1 << both.array.acc_bits - 1 > high - max(low, limits.min())
     manifest = Manifest.of(size_memories("d", models, NPU), "0" * 64)

@@ -160,7 +160,8 @@ def test_a_closed_ring(name, count, map_order):
 @pytest.mark.parametrize("npu_count", [2, 3])
 def test_rings_of_many_sizes(npu_count, count):
     """Many foldings, so that maps end anywhere in their chunks."""
-    model, draw = MODELS["deep"], np.random.default_rng(npu_count)
+    model = MODELS["deep"]
+    draw = np.random.default_rng(npu_count)
     for _ in range(count):
         chain = []
         for kgp in draw.integers(1, 12, npu_count):
@@ -194,7 +195,8 @@ def test_chunks(text, buffer_words, words):
     that is wider than a buffer is divided."""
     model = bits_model(*FIRST, SECOND, Threshold(name="act_2"), Dense(name="dense", out_channels=2))
     given = buffer_words if ":" not in text or text.startswith("tuples") else 8
-    one, choices = Npu.of(kgp=1, pfp=1, ol=1, buffer_words=given), CompileChoices(chunk=text)
+    one = Npu.of(kgp=1, pfp=1, ol=1, buffer_words=given)
+    choices = CompileChoices(chunk=text)
     design = size_memories("chain", [model], pipeline([one.changed(kfp=kfp) for kfp in (8, 2, 3)]), choices)
     assert [npu.ports.buffer_words for npu in design.npus] == [given, buffer_words, given]
     units = check(model, design, 2, chunk=text).units
@@ -227,7 +229,8 @@ def test_a_chunk_needs_neighbours():
 
 def test_a_design_whose_buffers_are_too_small_for_a_chunk():
     model = bits_model(*FIRST, SECOND)
-    one, choices = Npu.of(kgp=1, pfp=1, ol=1, buffer_words=8), CompileChoices(map_order="raster")
+    one = Npu.of(kgp=1, pfp=1, ol=1, buffer_words=8)
+    choices = CompileChoices(map_order="raster")
     design = size_memories("chain", [model], pipeline([one.changed(kfp=kfp) for kfp in (8, 2)]), choices)
     with value_error("net: buffer_words must be >= 24, NPU 1 of design chain has 8"):
         check(model, design, chunk="rows:2")

@@ -87,7 +87,8 @@ def test_rewriting(name):
     text, rewritten = CASES[name]
     network = residual(text)
     expected = {layer: tuple(reads) for layer, *reads in map(str.split, rewritten.split(","))}
-    model, images = random_model(network, 5, 32), random_images(network, 3, 5)
+    model = random_model(network, 5, 32)
+    images = random_images(network, 3, 5)
     engine_model = engine_form(model)
     assert {layer: engine_model.network.reads[layer] for layer in expected} == expected
     np.testing.assert_array_equal(engine_model.forward(images), model.forward(images))
@@ -140,7 +141,8 @@ def bits_joined(levels, wide):
     layers += [*binary("conv_5", "concat_4", 2), *binary("conv_6", "concat_4", 3, wide)]
     layers += [concat("concat_7", "act_5", "act_6"), Dense(name="dense_8", out_channels=4)]
     network = Network(name="bits", input=Map(height=6, width=6, channels=3, encoding=BIPOLAR), layers=tuple(layers))
-    rng, arrays = np.random.default_rng(levels), {}
+    rng = np.random.default_rng(levels)
+    arrays = {}
     for layer in network.layers:
         shapes = layer.array_shapes_of(network.sources(layer))
         arrays[layer.name] = {what: rng.choice([-1, 1], shape) for what, shape in shapes.items()}

@@ -116,7 +116,8 @@ def test_a_copy_holds_what_an_addition_makes():
     narrow = Requantise(name="act_3", encoding=signed(3), inputs=("conv_3",))
     first, last = "conv_1 @input, conv_2 act_1 kernel=3, sums conv_3 act_2", "conv_6 act_5, add_7 act_6 add_4"
     net = residual(first, narrow, f"add_4 act_3 act_1, conv_5 add_4, {last}")
-    model, images = random_model(net, 1, 32), random_images(net, 2, 1)
+    model = random_model(net, 1, 32)
+    images = random_images(net, 2, 1)
     network_plan = plan(model, cascade([NPU] * 2), CompileChoices(mapping=[0, 0, 0, 0, 1]))
     assert "conv_3@1:1" in layers(network_plan)
     assert (network_plan.lowered.forward(images) == model.forward(images)).all()
@@ -128,7 +129,8 @@ def test_a_copy_of_bits():
     first = (Conv(name="conv_1", out_channels=5, kernel=(3, 3)), Threshold(name="act_1", levels=2), pool)
     layers = (*first, Dense(name="dense_2", out_channels=3))
     net = Network(name="bits", input=Map(height=6, width=5, channels=4, encoding=BIPOLAR), layers=layers)
-    model, images = random_model(net, 1), random_images(net, 4, 1)
+    model = random_model(net, 1)
+    images = random_images(net, 4, 1)
     segmented_model = segmented(model, CutTarget())
     cut = segmented_model.cut([Engine()] * 2)
     workloads, on = with_copies(cut.workloads, [0, 2], cascade([Npu.of()] * 3))
@@ -152,7 +154,8 @@ def test_a_copy_of_the_signs_of_integers():
         Dense(name="dense_3", out_channels=3, inputs=("sign_2",)),
     )
     net = Network(name="signs", input=Map(height=3, width=2, channels=4, encoding=BIPOLAR), layers=layers)
-    model, images = random_model(net, 1), random_images(net, 4, 1)
+    model = random_model(net, 1)
+    images = random_images(net, 4, 1)
     cut = segmented(model, CutTarget()).cut([Engine()] * 3)
     workloads, on = with_copies(cut.workloads, [0, 0, 2], cascade([Npu.of()] * 3))
     assert [(p.name, n) for p, n in zip(workloads, on)] == [

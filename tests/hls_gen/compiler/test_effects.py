@@ -72,7 +72,8 @@ def test_one_network_of_several_uses_each() -> None:
 
 
 def test_shortcuts_that_cannot_be_last_on_a_ring() -> None:
-    model, npus = residual(), ring([NPU] * 2)
+    model = residual()
+    npus = ring([NPU] * 2)
     plan(model, npus)
     with value_error(
         "net: shortcuts must be first on these NPUs, got last: "

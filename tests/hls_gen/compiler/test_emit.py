@@ -162,7 +162,8 @@ def test_what_does_not_fit_is_refused(name):
 
 
 def test_all_that_does_not_fit_is_told_at_once():
-    model, few = CASES["small_cnn"], ("windows", "taps", "kernel_rows", "threshold_rows")
+    model = CASES["small_cnn"]
+    few = ("windows", "taps", "kernel_rows", "threshold_rows")
     design = changed(fitted(model, "k3_g5", "raster"), **{name: DEPTHS[name] - 1 for name in few})
     told = "; ".join(f"{name} must be >= {DEPTHS[name]}, design small has {DEPTHS[name] - 1}" for name in few)
     with value_error(f"small_cnn: {told}"):

@@ -47,7 +47,8 @@ def test_rounding_keeps_every_sign() -> None:
 
 def test_a_changed_bit_is_the_complement() -> None:
     every = np.arange(-128, 128)
-    bits, known = every >= 0, magnitudes(every)
+    bits = every >= 0
+    known = magnitudes(every)
     assert integers(bits, known).tolist() == every.tolist()
     assert integers(~bits, known).tolist() == (~every).tolist()
 
@@ -66,7 +67,8 @@ def real_model(name: str, source, *layers) -> Model:
             weight[rng.random(weight.shape) < 0.2] = rng.choice([0.0, -0.0, -1e-9, 1e-9])
             arrays[layer.name] = {"weight": weight}
         elif shapes:
-            threshold, direction = rng.integers(-5, 5, shapes["threshold"]), rng.choice([-1, 1], shapes["direction"])
+            threshold = rng.integers(-5, 5, shapes["threshold"])
+            direction = rng.choice([-1, 1], shapes["direction"])
             arrays[layer.name] = {"threshold": threshold, "direction": direction}
     return Model(network, arrays)
 
@@ -119,7 +121,8 @@ def test_a_program_carries_the_integers(name: str) -> None:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_without_a_binariser_the_compiler_takes_the_signs(name: str) -> None:
-    model, bare = MODELS[name], NPU.changed(kernel_binariser=False)
+    model = MODELS[name]
+    bare = NPU.changed(kernel_binariser=False)
     manifest = Manifest.of(size_memories("kernels", [model], bare), "0" * 64)
     own, other = (compile_model(one, manifest) for one in (model, signs_of(model)))
     np.testing.assert_array_equal(own.parameters, other.parameters)

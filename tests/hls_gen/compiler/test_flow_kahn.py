@@ -27,7 +27,8 @@ def test_stamps_do_not_depend_on_the_order_of_the_processes() -> None:
 @pytest.mark.parametrize("first", [0, 1])
 def test_either_of_two_waits_lets_a_process_go_on(first: int) -> None:
     """It is woken by the one that comes, and by the other one only if it waits for that again."""
-    lines, out = [Stamps("a"), Stamps("b")], Stamps("out")
+    lines = [Stamps("a"), Stamps("b")]
+    out = Stamps("out")
     seen: list[tuple[int, int]] = []
 
     def reader() -> Process:

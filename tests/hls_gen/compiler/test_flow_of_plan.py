@@ -12,7 +12,8 @@ from bitloom.overlay.build.small_npu import INTEGER
 
 def reference(order: str) -> System:
     """A reference network on one NPU whose memories are as large as it needs."""
-    model, choices = networks.load("cifar-quick-int8"), CompileChoices(map_order=order)
+    model = networks.load("cifar-quick-int8")
+    choices = CompileChoices(map_order=order)
     design = size_memories("cifar-quick-int8", [model], INTEGER, choices)
     return system(plan(model, design.npus, choices), design.npus, stream_bits=design.stream_bits)
 
@@ -25,7 +26,8 @@ def test_waits_of_the_reference_design() -> None:
 
 def test_stores_are_as_full_as_the_compiler_says() -> None:
     """The map store never holds more than the largest map; a tuple memory is filled to the last word."""
-    network_plan, stores = reference("pull"), simulate(reference("pull"), 2).stores
+    network_plan = reference("pull")
+    stores = simulate(reference("pull"), 2).stores
     assert stores["npu0.tuple_words"] == network_plan.npus[0].npu.sequencer.tuple_words == 512
     assert 0 < stores["npu0.map_words"] <= network_plan.npus[0].npu.stores.map_words == 1024
     assert 0 < stores["npu0.pool_words"] <= present(network_plan.npus[0].npu.pool_unit).words

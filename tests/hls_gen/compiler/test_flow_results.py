@@ -29,7 +29,8 @@ def clocked(depth: int, source: int, target: int, arrived: list[int], freed: lis
 
     freed[k] : the cycle from which on the sink takes word k.
     """
-    together, pieces = max(target // source, 1), -(-source // target)
+    together = max(target // source, 1)
+    pieces = -(-source // target)
     stages: list[bool | None] = [None] * (depth + 1)  # of a step: whether its tuple ends
     finished: list[int] = []
     words: list[int] = []
@@ -48,7 +49,8 @@ def clocked(depth: int, source: int, target: int, arrived: list[int], freed: lis
         if taken is not None:
             place += 1
             if taken or place == together:
-                place, left = 0, left + pieces
+                place = 0
+                left = left + pieces
         if move:
             stages = [None, *stages[:-1]]
         if go:
@@ -70,7 +72,8 @@ def clocked(depth: int, source: int, target: int, arrived: list[int], freed: lis
 def test_stages(depth: int, source: int, target: int, seed: int, busy: float, backwards: bool, words: int) -> None:
     """Whether the sink's room is known early or late does not matter; ``words`` go in without a wait."""
     cycles = arrivals(seed)
-    together, pieces = max(target // source, 1), -(-source // target)
+    together = max(target // source, 1)
+    pieces = -(-source // target)
     count = WINDOWS * -(-STEPS // together) * pieces
     room = np.cumsum(np.random.default_rng(seed + 10).geometric(busy, count)).tolist()
     arrived, credit, written, given = (Stamps(name) for name in ("sums", "room for results", "words", "room"))

@@ -68,7 +68,8 @@ def clocked_fifo(depth: int) -> Clocked:
         level, out = state["level"], state["out"]
         ready = state["ready"] if depth > 64 else level != depth
         leaves = bool(out and may_leave)
-        goes, get = bool(offered and ready), level > 0 and (not out or leaves)
+        goes = bool(offered and ready)
+        get = level > 0 and (not out or leaves)
         state.update(level=level + goes - get, out=int(get or (out and not leaves)), ready=int(level < depth - 1))
         return goes, leaves
 

@@ -34,8 +34,10 @@ PLANES = Npu.of(kfp=20, kgp=4, planes=4, window_former=True)
 @pytest.mark.parametrize("npu", [INTEGER, PLANES], ids=["integer", "planes"])
 def test_the_rewritten_layer_computes_the_same(npu: Npu, count: int) -> None:
     def same(pick: Pick) -> list[str]:
-        network, seed = first_layer_network(pick, npu), pick.seed()
-        model, images = model_of(network, seed, npu), random_images(network, 2, seed)
+        network = first_layer_network(pick, npu)
+        seed = pick.seed()
+        model = model_of(network, seed, npu)
+        images = random_images(network, 2, seed)
         lowered = (
             lower_alone(model, engines=Engine("integer", 9, 8))
             if npu.engine == "integer"
@@ -66,7 +68,8 @@ def test_a_layer_behind_a_line_former_computes_the_same(npu: Npu, count: int) ->
         binary = npu.engine == "binary"
         network = binary_network(pick, 8) if binary else integer_network(pick, IntegerChoices.of(npu))
         seed = pick.seed()
-        model, images = model_of(network, seed, npu), random_images(network, 2, seed)
+        model = model_of(network, seed, npu)
+        images = random_images(network, 2, seed)
         lowered = lower_alone(model, engines=Engine() if binary else Engine("integer", 9, 8))
         names = frozenset(
             workload.name for workload in lowered.workloads[1:] if workload.with_lines and _lines_on_map(workload)

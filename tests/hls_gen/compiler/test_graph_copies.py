@@ -65,7 +65,8 @@ def stored(network_plan):
 def test_graphs(name):
     """Every graph is exact; the flow model finds no deadlock in the stores that sizing makes; rewriting ends."""
     network = GRAPHS[name]
-    model, images = random_model(network, 5, 24), random_images(network, 2, 5)
+    model = random_model(network, 5, 24)
+    images = random_images(network, 2, 5)
     names = {layer.name for layer in network.layers}
     came = [layer.name for layer in engine_form_of(network).layers if layer.name not in names]
     assert [one for one in came if one.endswith("_copy") and "maps" not in one] == ADDED.get(name, [])
@@ -136,7 +137,8 @@ def test_names(number):
 
 def flows(network, seed, order, npus):
     """Whatever the graph: it compiles, is golden's, and its frames come out."""
-    model, images = random_model(network, seed, 32, 31), random_images(network, 2, seed)
+    model = random_model(network, seed, 32, 31)
+    images = random_images(network, 2, seed)
     choices = CompileChoices(map_order=order)
     design = size_memories("graph", [model], npus, choices)
     network_plan = plan(model, design.npus, choices)

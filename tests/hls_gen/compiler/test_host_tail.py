@@ -43,7 +43,8 @@ def model_of(encoding, *layers):
     network = Network(name="net", input=case_map(5, 6, 3, encoding), layers=layers, classes=("a", "b", "c"))
     lines = [layer.name for layer in layers if isinstance(layer, Affine)]
     integers = replace(network, layers=tuple(layer for layer in layers if layer.name not in lines))
-    model, rng = drawn.random_model(integers, 1, 32), np.random.default_rng(2)
+    model = drawn.random_model(integers, 1, 32)
+    rng = np.random.default_rng(2)
     lines = {n: {"multiplier": rng.integers(-999, 999, 3), "bias": rng.integers(-9999, 9999, 3)} for n in lines}
     return type(model)(network, {**model.arrays, **lines})
 

@@ -57,7 +57,8 @@ def test_a_shortcut_over_two_layers_stays_in_a_ring_of_two():
 def test_stores_are_sized(join, words):
     """Nobody waits for room in them, and with the least ones beside those of NPUs before all finishes; an NPU that only
     sends has the least."""
-    model, count = made_of(LONG), len(words)
+    model = made_of(LONG)
+    count = len(words)
     design = size_memories("d", [model], join([NPU] * count))
     assert [npu.value("skip_words") > 0 for npu in design.npus] == words
     assert count == 2 or design.npus[0].value("skip_words") == 2
@@ -144,7 +145,8 @@ def test_designs_whose_npus_do_not_go_together():
 
 def test_an_unused_npu_of_a_cascade():
     """A design's NPU 1 that has a skip store and no layer."""
-    model, choices = made_of(BLOCK), CompileChoices(mapping=[0, 0])
+    model = made_of(BLOCK)
+    choices = CompileChoices(mapping=[0, 0])
     design = size_memories("d", [model], cascade([NPU] * 2), choices)
     keeps = design.npus[1].changed(skip_words=2, skip_bits=design.npus[0].value("skip_bits"))
     compile_model(model, Manifest.of(replace(design, npus=(design.npus[0], keeps)), "0" * 64), choices)

@@ -132,7 +132,8 @@ def test_widths_are_those_of_the_npu():
 
 
 def test_what_no_npu_can_do():
-    first, middle, last = conv(1, INT8), conv(2), scores()
+    first, middle = conv(1, INT8), conv(2)
+    last = scores()
     with value_error("conv_2: engine of its NPU must be binary, got integer in NPU 0"):
         planned(model_of(*first, *conv(3), *middle, last), ring([INTEGER, BINARY]))
     with value_error(

@@ -54,7 +54,8 @@ def npu(**values: int) -> Npu:
 )
 def test_windows_take_as_long_as_results_and_credits(kernels: int, folding: dict[str, int], window: float) -> None:
     """A window has a beat for each kernel group."""
-    network, folding = model(kernels), npu(**folding)
+    network = model(kernels)
+    folding = npu(**folding)
     cycles = workload_cycles(placed(network, [folding]).workloads[0], folding)
     assert cycles == POSITIONS * window
     choices = CompileChoices(map_order="raster")

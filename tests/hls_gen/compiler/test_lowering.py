@@ -57,10 +57,13 @@ def check(model: Model, n: int = 3, planes: int | None = None, images: np.ndarra
     if images is None:
         images = random_images(model, n, np.random.default_rng(9))
     model, _ = split(model)  # the host's layers are none of a lowered model's
-    network, trace, lowered = model.network, model.trace(images), lower_alone(model, CutTarget(planes=planes))
+    network = model.network
+    trace = model.trace(images)
+    lowered = lower_alone(model, CutTarget(planes=planes))
     features = lowered.input_features(images)
     for p, end in zip(lowered.layers, pass_ends(network)):
-        sums, result, (low, high) = plain(p).forward(features), p.forward(features), p.sum_range
+        sums, result = plain(p).forward(features), p.forward(features)
+        low, high = p.sum_range
         assert low <= sums.min() <= sums.max() <= high
         if isinstance(p.activation, Thresholds):
             assert low <= p.activation.limit.min() <= p.activation.limit.max() <= high + 1
@@ -232,7 +235,8 @@ def test_words(pooled, padding):
     of = middle.arithmetic
     assert (of.accumulate, of.double, of.tap_offset, of.word_channels) == ("or_words", True, 2, 3)
     assert (last.raw, last.arithmetic.tap_offset, last.sum_range[1]) == (True, 2, 2 * last.height * last.width)
-    values, (low, high) = plain(middle).forward(lowered.trace(images)[0][..., None]), middle.sum_range
+    values = plain(middle).forward(lowered.trace(images)[0][..., None])
+    low, high = middle.sum_range
     assert low <= values.min() < values.max() <= high
 
 
@@ -313,7 +317,8 @@ def test_values_at_both_ends_of_the_range():
             ones[1] = -1
             act = {"threshold": np.array([[6 * channels], [6 * channels]]), "direction": np.ones(2, int)}
             model = Model(network, {"dense": {"weight": ones}, "act": act})
-            p, features = lower_alone(model).layers[0], lower_alone(model).input_features(ones)
+            p = lower_alone(model).layers[0]
+            features = lower_alone(model).input_features(ones)
             assert sorted(set(plain(p).forward(features).ravel().tolist())) == list(p.sum_range)
             check(model, images=ones)
 

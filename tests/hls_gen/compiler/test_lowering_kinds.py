@@ -58,17 +58,20 @@ def check(model: Model, kinds: Sequence[str], images: np.ndarray | None = None) 
     lowered = lower_alone(model, engines=[ENGINES[kind] for kind in kinds])
     if images is None:
         images = random_images(model, 3, np.random.default_rng(9))
-    network, trace, results = model.network, model.trace(images), lowered.trace(images)
+    network = model.network
+    trace, results = model.trace(images), lowered.trace(images)
     assert [not p.binary for p in lowered.layers] == [kind == "integer" for kind in kinds]
     starts = [i for i, layer in enumerate(network.layers) if isinstance(layer, Conv | Dense)]
     ends = [*(i - 1 for i in starts[1:]), len(network.layers) - 1]
-    read, of_bits = lowered.input_features(images), False
+    read = lowered.input_features(images)
+    of_bits = False
     for p, result, start, end in zip(lowered.layers, results, starts, ends, strict=True):
         tail = network.layers[start + 1 : end + 1]
         integer = not p.binary
         if integer:
             check_range(p, 2 * read.astype(int) - 1 if of_bits else read)
-        read, of_bits = result, p.makes_bits
+        read = result
+        of_bits = p.makes_bits
         for layer in tail:
             if isinstance(layer, Threshold):
                 down = model.arrays[layer.name]["direction"] < 0
@@ -81,7 +84,8 @@ def check(model: Model, kinds: Sequence[str], images: np.ndarray | None = None) 
 
 def check_range(p: LoweredLayer, features: np.ndarray) -> None:
     """Sums, and with their bias, of what the lowered layer reads stay in ``biased_range``."""
-    sums, (low, high) = replace(p, actions=()).forward(features)[..., None], p.biased_range
+    sums = replace(p, actions=()).forward(features)[..., None]
+    low, high = p.biased_range
     biased = sums if p.scale is None else sums + p.scale.bias
     assert low <= min(sums.min(), biased.min()) <= max(sums.max(), biased.max()) <= high
 

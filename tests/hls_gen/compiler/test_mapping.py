@@ -172,7 +172,8 @@ def test_best_of_all_mappings(seed):
     count, layers = draw.randint(1, 4), draw.randint(1, 5)
     chain = []
     for n in range(count):
-        loop, host = ["loop"] * (draw.random() < 0.6), ["host"] * (n == count - 1 or draw.random() < 0.5)
+        loop = ["loop"] * (draw.random() < 0.6)
+        host = ["host"] * (n == count - 1 or draw.random() < 0.5)
         onward = ["ring"] * (n < count - 1)
         chain.append(Npu.of(inlets=("ring" if n else "host", *loop), outlets=(*onward, *loop, *host)))
     beats = [[draw.randint(1, 9) * draw.choice([1, 1, 10]) for _ in range(count)] for _ in range(layers)]

@@ -37,7 +37,9 @@ def other_weights(network: Network, seed: int, scale: int = 1) -> Model:
     """Arrays such as training may give: weights as the encoding has them, biases up to a quarter of the largest sum,
     multipliers of 16 bits, and additions whose maps count about alike. Multipliers of additions, and their bias, have
     up to 2 bits more with ``scale`` 4."""
-    rng, arrays, reach = np.random.default_rng(seed), dict[str, dict[str, np.ndarray]](), 0
+    rng = np.random.default_rng(seed)
+    arrays = dict[str, dict[str, np.ndarray]]()
+    reach = 0
     for layer in network.layers:
         source = network.sources(layer)[0]
         if isinstance(layer, Weighted):
@@ -46,7 +48,8 @@ def other_weights(network: Network, seed: int, scale: int = 1) -> Model:
             reach = max(map(abs, layer.accumulator_range(source)))
         elif isinstance(layer, Requantise):
             shape = (source.channels,)
-            bias, multiplier, shift = (-(reach // 4), reach // 4 + 1), (1, 1 << 16), (16, 32)
+            bias = (-(reach // 4), reach // 4 + 1)
+            multiplier, shift = (1, 1 << 16), (16, 32)
             limits = {"bias": bias, "multiplier": multiplier, "shift": shift}
             arrays[layer.name] = {name: rng.integers(*ends, shape) for name, ends in limits.items()}
         elif isinstance(layer, Threshold):
@@ -119,7 +122,8 @@ def test_other_weights_fit(name: str) -> None:
 )
 def test_networks_that_are_trained_again_fit(layers: str, kinds: dict[str, str]) -> None:
     """On other images, from other seeds."""
-    data, network = load_digits(), network_of("net", IMAGE, layers, **kinds)
+    data = load_digits()
+    network = network_of("net", IMAGE, layers, **kinds)
     models = []
     for seed in range(2):
         part = slice(100 * seed, 100 * seed + 200)

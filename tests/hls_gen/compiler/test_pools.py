@@ -73,7 +73,8 @@ def test_a_max_pool_in_front_of_a_requantisation(pools, rounding):
     for first in range(pools + 1):
         act = Requantise(name="act_1", encoding=signed(6), rounding=rounding)
         layers = [conv(INT8), *tail[:first], act, *tail[first:], Dense(name="dense", out_channels=4, weight=INT8)]
-        rng, net = np.random.default_rng(first), network(INT8, *layers)
+        rng = np.random.default_rng(first)
+        net = network(INT8, *layers)
         weights = {}
         for layer, source in net.chain("this test"):
             if isinstance(layer, Conv | Dense):

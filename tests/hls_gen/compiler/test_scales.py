@@ -94,7 +94,8 @@ def test_a_design_rounds_twice_where_a_layer_does() -> None:
 @pytest.mark.parametrize("fractions", [(2, 7), (7, 2)])
 def test_layers_of_a_network_may_differ(fractions: tuple[int, int]) -> None:
     """Hardware has the larger one for both; what it is loaded with gives the same results."""
-    layers, arrays = list[Layer](), {}
+    layers = list[Layer]()
+    arrays = {}
     for name, fraction in zip("ab", fractions):
         layers.append(Dense(name=name, out_channels=3, weight=signed(4)))
         layers.append(Requantise(name=f"r_{name}", encoding=signed(4), fraction=fraction))

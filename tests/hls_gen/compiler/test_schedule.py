@@ -68,7 +68,8 @@ def test_tiny_table_bits():
 
 def naive_taps(stage: Stage, output: int) -> list[tuple[int, int]]:
     """(tap, position) of the valid taps of an output position."""
-    (kh, kw), (sy, sx) = stage.window.kernel, stage.window.window.stride
+    kh, kw = stage.window.kernel
+    sy, sx = stage.window.window.stride
     top, left, _, _ = stage.window.window.padding
     row, column = divmod(output, stage.output_size[1])
     taps = []
@@ -103,7 +104,9 @@ def naive_orders(chain: list[Stage], map_order: str) -> list[list[int]]:
 def naive_capacity(reading: list[list[int]], groups: int) -> int:
     """Smallest memory in which every read of ``reading`` (windows of tuple numbers) finds its tuple, by trial."""
     for capacity in range(1, 10_000):
-        ring, stored, good = [-1] * capacity, 0, True
+        ring = [-1] * capacity
+        stored = 0
+        good = True
         for window in reading:
             for number in window * groups:
                 while stored <= number:

@@ -47,7 +47,8 @@ def spans(draw: st.DrawFn, size: int) -> tuple[int, int, int, int]:
 @st.composite
 def chains(draw: st.DrawFn) -> list[Stage]:
     """1 to 3 stages; those before the last make maps of which positions may be left out."""
-    size, out = (draw(st.integers(1, 12)), draw(st.integers(1, 12))), []
+    size = (draw(st.integers(1, 12)), draw(st.integers(1, 12)))
+    out = []
     for number in range(draw(st.integers(1, 3))):
         (kh, sy, top, bottom), (kw, sx, left, right) = draw(spans(size[0])), draw(spans(size[1]))
         window = {"kernel": (kh, kw), "stride": (sy, sx), "padding": (top, left, bottom, right)}

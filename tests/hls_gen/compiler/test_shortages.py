@@ -65,7 +65,8 @@ def smaller(npu: Npu, pick: random.Random) -> Npu:
 @pytest.mark.parametrize("name", DESIGNS)
 def test_what_is_told_is_enough(name: str, count: int) -> None:
     model, npus = DESIGNS[name]
-    roomy, refused = size_memories("d", [model], npus), 0
+    roomy = size_memories("d", [model], npus)
+    refused = 0
     for seed in range(count):
         pick = random.Random(seed)
         spill_words = max(2, roomy.spill_words // pick.choice([1, 4])) if roomy.spill_words else 0
@@ -85,7 +86,8 @@ def enlarged(design: Design, refusal: str) -> Design:
     for part in told.split("; "):
         match = SHORTAGE.fullmatch(part)
         assert match, part
-        name, least, has = match[1], int(match[2]), int(match[4])
+        name = match[1]
+        least, has = int(match[2]), int(match[4])
         assert least > has
         if name == "spill_words":
             assert design.spill_words == has

@@ -92,7 +92,8 @@ def test_weights_after_the_frame_that_needs_them():
 
 def run(layers, placement, depth, absorbed, rng, frames=5):
     """Loader and engine, a random one of them at a time: what each row holds when it is read. None left waiting."""
-    count, rows = len(placement.streamed), [None] * depth
+    count = len(placement.streamed)
+    rows = [None] * depth
     for i, layer in enumerate(layers):
         if i not in placement.streamed:
             rows[placement.base[i] : placement.base[i] + layer.rows] = [(i, None)] * layer.rows
@@ -100,7 +101,9 @@ def run(layers, placement, depth, absorbed, rng, frames=5):
     for frame in range(frames):
         part = [(i, frame, placement.ahead[s]) for s, i in enumerate(placement.streamed)]
         items += [*part[: placement.before], (None, frame, 0), *part[placement.before :]]
-    done, unfinished, ready, place_in, taken = 0, 0, set(), 0, 0
+    done, unfinished = 0, 0
+    ready = set()
+    place_in, taken = 0, 0
     words = {frame: 0 for frame in range(frames)}  # of 4 of each frame
     while done < frames * len(layers):
         moves = []
@@ -138,7 +141,8 @@ def run(layers, placement, depth, absorbed, rng, frames=5):
         else:
             held = {rows[placement.base[layer] + k] for k in range(layers[layer].rows)}
             assert held == {(layer, frame if layer in placement.streamed else None)}
-            done, unfinished = done + 1, unfinished - (layer in placement.streamed)
+            done = done + 1
+            unfinished = unfinished - (layer in placement.streamed)
     assert place_in == len(items)
     assert unfinished == 0
     return count
@@ -149,7 +153,8 @@ def run(layers, placement, depth, absorbed, rng, frames=5):
 def test_any_network_in_any_memory(sizes, data):
     """Every order of events: rows hold a layer's weights when it reads them, and all come to their end."""
     layers = [WeightLayer(f"layer_{i}", rows, beats) for i, (rows, beats) in enumerate(sizes)]
-    largest, total = max(rows for rows, _ in sizes), sum(rows for rows, _ in sizes)
+    largest = max(rows for rows, _ in sizes)
+    total = sum(rows for rows, _ in sizes)
     depth = data.draw(st.integers(largest, total))
     stream = replace(STREAM, absorbed=data.draw(st.booleans()), frame_words=data.draw(st.integers(1, 5000)))
     placement = place("n", layers, depth, stream)

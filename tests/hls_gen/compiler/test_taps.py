@@ -87,7 +87,8 @@ SOURCES = [(BIPOLAR, BIPOLAR, 1), (BIPOLAR, BIPOLAR, 3), (bipolar(3), TERNARY, 1
 @pytest.mark.parametrize("more", ["", "max_pool", "min_pool", "pool_behind"])
 @pytest.mark.parametrize(("source", "weight", "levels"), [*SOURCES, (unsigned(4), BIPOLAR, 2)], ids=str)
 def test_the_binary_engine_adds_up_sums_in_front_of_thresholds(source, weight, levels, more, window, kind) -> None:
-    act, last = Threshold(name="act_1", levels=levels), Dense(name="dense", out_channels=4)
+    act = Threshold(name="act_1", levels=levels)
+    last = Dense(name="dense", out_channels=4)
     other = {"kernel": (1, 2), "stride": (1, 1)}
     between = {"max_pool": [MaxPool(name="more", **other)], "min_pool": [MinPool(name="more", **other)]}.get(more, [])
     behind = [MaxPool(name="more", **other)] if more == "pool_behind" else []
@@ -115,7 +116,8 @@ def test_the_integer_engine_adds_up_sums_for_the_binary_one(between: bool, kind)
 
 
 def test_a_sum_pool_in_front_of_a_requantisation() -> None:
-    pool, act = MaxPool(name="pool_2", kernel=(2, 1), stride=(1, 1)), Requantise(name="act_1", encoding=INT8)
+    pool = MaxPool(name="pool_2", kernel=(2, 1), stride=(1, 1))
+    act = Requantise(name="act_1", encoding=INT8)
     dense = Dense(name="dense", out_channels=4, weight=INT8)
     net = network(INT8, conv(INT8), SumPool(name="pool_1", **WHOLE), act, pool, dense)
     arrays = dict(random_model(net, np.random.default_rng(3)).arrays)
@@ -193,7 +195,8 @@ def pool(kind: type[Pool], number: int = 1) -> Pool:
     return kind(name=f"pool_{number}", **WHOLE)
 
 
-ACT, LAST = Threshold(name="act"), Dense(name="dense", out_channels=2)
+ACT = Threshold(name="act")
+LAST = Dense(name="dense", out_channels=2)
 AVERAGES = [AvgPool(name=f"pool_{n}", kernel=(2, 1), stride=(1, 1)) for n in (1, 2)]
 TAIL = "conv_1: what follows must be nothing, threshold, or threshold and a max_pool or min_pool in either order, got"
 

@@ -87,7 +87,8 @@ def test_the_pattern_is_that_of_the_weights(encoding, weight):
     model = random_model(Network(name="net", input=source, layers=(*first, layer, act)), 1, 24)
     model.arrays["conv"]["weight"][:, :, :, ::2] = 0
     lowered = lower_alone(model, engines=[*[Engine()] * bits, engine])
-    p, weights = lowered.layers[-1], lowered.layers[-1].weight
+    p = lowered.layers[-1]
+    weights = lowered.layers[-1].weight
     if engine.name == "binary":
         visits = weights.reshape(5, -1, 2, weights.shape[2])
         lanes = (visits[:, :, 0] == visits[:, :, 1]).any(axis=1)
@@ -114,7 +115,8 @@ BINARY = INTEGER.changed(engine="binary", feature_bits=1, weight_bits=1)
 def test_beats_and_kernel_rows(folding, accumulators, beats, rows):
     """16 channels in 4 words; each of 4 groups of kernels needs one of them, which the NPU that sizing makes reads."""
     integer = folding.engine == "integer"
-    weight, acts = (signed(4) if integer else BIPOLAR), []
+    weight = signed(4) if integer else BIPOLAR
+    acts = []
     for n in range(2):
         acts.append(Requantise(name=f"act_{n}", encoding=signed(4)) if integer else Threshold(name=f"act_{n}"))
     size = {"out_channels": 16, "weight": weight}

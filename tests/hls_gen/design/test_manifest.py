@@ -101,7 +101,8 @@ def broken(*path_and_value):
 
 NAME = "name must be 1..64 of A-Z, a-z, 0-9, _, - and ., not beginning with - or ."
 UNKNOWN = "fields must be those of an NPU, got 'kfb'"
-REGISTER, MEMORY = ("registers", 8), ("npus", 0, "memories", 0)
+REGISTER = ("registers", 8)
+MEMORY = ("npus", 0, "memories", 0)
 
 BEATS = "memories[0]: fields[1] must be ['frame_beats', 24, 24] by the NPU's parameters, got"
 START = "register CONTROL: field START must have lsb and width (0, 1), got"

@@ -287,7 +287,8 @@ def test_ways_of_pipelines_cascades_and_rings():
     ways = {
         join: [(n.ports.inlets, n.ports.outlets) for n in join([Npu.of()] * 3)] for join in (pipeline, cascade, ring)
     }
-    later, inside = (("ring",), ("ring", "host")), (("ring", "loop"), ("ring", "loop", "host"))
+    later = (("ring",), ("ring", "host"))
+    inside = (("ring", "loop"), ("ring", "loop", "host"))
     assert ways == {
         pipeline: [(("host",), ("ring",)), (("ring",), ("ring",)), (("ring",), ("host",))],
         cascade: [(("host", "loop"), ("ring", "loop", "host")), inside, (("ring", "loop"), ("loop", "host"))],

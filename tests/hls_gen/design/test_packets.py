@@ -122,7 +122,8 @@ def test_transfers_hold_the_same_rows(m, limit):
 
 @pytest.mark.parametrize("m", [M32, M64])
 def test_what_packets_leave_is_cleared(m):
-    words, every = some_packets(m), {(x.name, row) for x in memory_map(m.npus[0]) for row in range(x.depth)}
+    words = some_packets(m)
+    every = {(x.name, row) for x in memory_map(m.npus[0]) for row in range(x.depth)}
     zeros, rows = contents(m, cleared(m, words)), contents(m, words)
     assert not any(any(row) for row in zeros.values())
     assert (zeros.keys() | rows.keys(), zeros.keys() & rows.keys()) == (every, set())

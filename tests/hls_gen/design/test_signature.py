@@ -26,7 +26,8 @@ def power(exponent: int) -> int:
     while exponent:
         if exponent & 1:
             result = times(result, square)
-        square, exponent = times(square, square), exponent >> 1
+        square = times(square, square)
+        exponent = exponent >> 1
     return result
 
 
@@ -35,7 +36,8 @@ def times(a: int, b: int) -> int:
     total = 0
     while b:
         total ^= a if b & 1 else 0
-        a, b = step(a), b >> 1
+        a = step(a)
+        b = b >> 1
     return total
 
 

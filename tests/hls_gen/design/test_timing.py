@@ -83,7 +83,8 @@ def asked(npu: Npu) -> tuple[timing.Latencies, int]:
 
 def digits() -> list[int]:
     """Cycles in which frames leave an NPU whose results leave slowly."""
-    model, npu = networks.load("digits-cnn"), DIGITS.changed(kgp=16, ol=1)
+    model = networks.load("digits-cnn")
+    npu = DIGITS.changed(kgp=16, ol=1)
     design = size_memories("digits", [model], npu)
     network_plan = plan(model, design.npus)
     return list(simulate(system(network_plan, design.npus), 2).left)
@@ -123,7 +124,8 @@ def test_a_changed_number_changes_hardware_and_flow_model(name: str, monkeypatch
     number, flow = FLOW[name]
     npu = INTEGER.changed(kfp=40) if name == "SUM_TERMS" else NPU
     design = Design(name="timing", npus=(npu,))
-    text, before = generate(design, checked=False).text, flow()
+    text = generate(design, checked=False).text
+    before = flow()
     monkeypatch.setattr(timing, name, number)
     generation._blank.cache_clear()
     assert generate(design, checked=False).text != text

@@ -169,8 +169,10 @@ def text_of(block: Block) -> str:
 
 def build(block: Block, place: Mapping[str, tuple[bool, int, int]]) -> Path:
     """Shared object of ``block``, from the cache where it has been built before."""
-    verilator, compiler = find_verilator(), find_compiler()
-    text, accessor = text_of(block), _accessor(block, place)
+    verilator = find_verilator()
+    compiler = find_compiler()
+    text = text_of(block)
+    accessor = _accessor(block, place)
     listing = ["--make", "json"] if verilator.version >= sim.MAKE_JSON_SINCE else []
     sizes = [f"-G{name}={value}" for name, value in block.values.items()]
     verilate = ["--cc", "--prefix", sim.PREFIX, "--top-module", block.m.name, *sizes, *sim.VERILATE_FLAGS, *listing]
@@ -252,12 +254,18 @@ class Source(Agent):
         seed: int = 0,
         ready: str | None = None,
     ):
-        self.bench, self.prefix, self.items, self.stall = bench, prefix, list(items), stall
-        self.random, self.taken, self.ready = random.Random(seed), [], ready or f"{prefix}ready"
+        self.bench = bench
+        self.prefix = prefix
+        self.items = list(items)
+        self.stall = stall
+        self.random = random.Random(seed)
+        self.taken = []
+        self.ready = ready or f"{prefix}ready"
         self._offered = False
 
     def drive(self) -> None:
-        bench, left = self.bench, len(self.taken) < len(self.items)
+        bench = self.bench
+        left = len(self.taken) < len(self.items)
         self._offered = left and (self._offered or self.random.random() >= self.stall)
         bench[f"{self.prefix}valid"] = int(self._offered)
         if self._offered:
@@ -297,8 +305,13 @@ class Sink(Agent):
         seed: int = 1,
         ready: str | None = None,
     ):
-        self.bench, self.names, self.expect, self.stall = bench, [prefix + n for n in names], expect, stall
-        self.valid, self.ready, self.random = f"{prefix}valid", ready or f"{prefix}ready", random.Random(seed)
+        self.bench = bench
+        self.names = [prefix + n for n in names]
+        self.expect = expect
+        self.stall = stall
+        self.valid = f"{prefix}valid"
+        self.ready = ready or f"{prefix}ready"
+        self.random = random.Random(seed)
         self.words: list[tuple[int, ...]] = []
         self.taken: list[int] = []
         self.seen: list[int] = []

@@ -26,7 +26,9 @@ def play(bench: Bench, name: str, npu: Npu, beats: Sequence[Beat | None]) -> lis
     """``result`` in every cycle; beats one a cycle, None is a cycle without. Control comes as late as the convolver
     gives it; noise where it means nothing."""
     _, latency, begins = processing_element(npu)
-    draw, shown, slot = random.Random(0), [], 0
+    draw = random.Random(0)
+    shown = []
+    slot = 0
     several = npu.array.accumulators > 1
     noise = {port: bench.widths[f"{name}_{port}"] for port in ("features", "weights")}
     at: list[Beat | None] = [*beats, *[None] * (latency + 3)]
@@ -64,7 +66,8 @@ def ends(npu: Npu, beats: Sequence[Beat | None]) -> list[int]:
 def check(bench: Bench, name: str, npu: Npu, beats: Sequence[Beat], results: Sequence[int]) -> None:
     """Beats one a cycle, and none between windows: each result holds from its time to that of the next one, where a PE
     has one accumulator."""
-    shown, at = play(bench, name, npu, beats), ends(npu, beats)
+    shown = play(bench, name, npu, beats)
+    at = ends(npu, beats)
     assert [shown[t] for t in at] == list(results)
     if npu.array.accumulators == 1:
         for (begin, end), value in zip(pairwise([*at, len(shown)]), results):
@@ -73,7 +76,8 @@ def check(bench: Bench, name: str, npu: Npu, beats: Sequence[Beat], results: Seq
 
 def check_gaps(bench: Bench, name: str, npu: Npu, beats: Sequence[Beat], results: Sequence[int]) -> None:
     """Cycles without a beat, in windows and between them, change nothing."""
-    draw, spread = random.Random(2), list[Beat | None]()
+    draw = random.Random(2)
+    spread = list[Beat | None]()
     for beat in beats:
         spread += [None] * draw.choice([0, 0, 0, 1, 3]) + [beat]
     shown = play(bench, name, npu, spread)

@@ -36,7 +36,11 @@ class PoolSequencer(Agent):
     noise."""
 
     def __init__(self, bench: Bench, npu: Npu, beats: list[PoolBeat], stall: float = 0):
-        self.bench, self.npu, self.beats, self.stall, self.random = bench, npu, beats, stall, random.Random(2)
+        self.bench = bench
+        self.npu = npu
+        self.beats = beats
+        self.stall = stall
+        self.random = random.Random(2)
         ports = Beat.port_list(SequencerSpec(present(npu.pool_sequencer)))
         self.widths = {port.name: port.width for port in ports if port.name != "beat"}
         assert all(beat.ports.keys() == self.widths.keys() for beat in beats)
@@ -44,7 +48,8 @@ class PoolSequencer(Agent):
         self._word: int | None = None
 
     def drive(self) -> None:
-        bench, noise = self.bench, self.random.getrandbits
+        bench = self.bench
+        noise = self.random.getrandbits
         beat = self.beats[len(self.given)] if not self.done and self.random.random() >= self.stall else None
         if beat and beat.last and not bench["room"]:
             beat = None
@@ -121,7 +126,8 @@ class PoolUnitTests:
         """A word a cycle, also from window to window, and of tuples of one word, whose row of the queue must be there
         in the next cycle; a result leaves ``latency`` cycles after its window's last beat."""
         beats, expected = self.windows(30, 3, words=words)
-        give, sink = PoolSequencer(bench, self.npu, beats), Sink(bench, "out_", expect=len(expected))
+        give = PoolSequencer(bench, self.npu, beats)
+        sink = Sink(bench, "out_", expect=len(expected))
         run(bench, give, sink)
         assert sink.values == expected
         assert steady(give.given)
@@ -130,7 +136,8 @@ class PoolUnitTests:
     def test_nothing_is_lost_when_the_output_stalls(self, bench: Bench) -> None:
         """``room`` falls before the FIFO is full, all that was sent comes out, and room rises again."""
         beats, expected = self.windows(60, 4, words=2, taps=1)
-        give, sink = PoolSequencer(bench, self.npu, beats), Sink(bench, "out_", expect=len(expected))
+        give = PoolSequencer(bench, self.npu, beats)
+        sink = Sink(bench, "out_", expect=len(expected))
         depth = pool_fifo(self.npu).words
         sink.closed = True
         run(bench, give, sink, cycles=100)

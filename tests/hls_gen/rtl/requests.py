@@ -17,7 +17,8 @@ class Requests:
     def __init__(
         self, bench: Bench, writes: Sequence[Writing], reads: Sequence[int], draw: random.Random | None = None
     ):
-        self.writes, self.reads = writes, reads
+        self.writes = writes
+        self.reads = reads
 
         def pauses() -> dict[str, float]:
             return {"stall": draw.choice([0, 0.3, 0.9, 0.98]), "seed": draw.getrandbits(30)} if draw else {}

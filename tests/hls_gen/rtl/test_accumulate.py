@@ -91,7 +91,8 @@ def bench() -> Iterator[Bench]:
 
 def windows(npu: Npu, structure: str, products: int, seed: int) -> tuple[list[Beat], list[int]]:
     """Beats of random windows, and what golden says of each."""
-    draw, beats, results = random.Random(seed), [], []
+    draw = random.Random(seed)
+    beats, results = [], []
     for number in range(200):
         accumulate = draw.choice(npu.array.reducer.accumulations)
         count = products if number % 2 or structure == "parallel" else draw.randint(1, products)
@@ -125,7 +126,8 @@ def test_windows_back_to_back(bench, name):
 @pytest.mark.sample(6)
 @pytest.mark.parametrize("name", [*NPUS, *WIDE])
 def test_gaps(bench, name):
-    npu, products = ALL[name], 130 if name in WIDE else PRODUCTS
+    npu = ALL[name]
+    products = 130 if name in WIDE else PRODUCTS
     check_gaps(bench, name, npu, *windows(npu, structure_of(npu, products), products, 2))
 
 

@@ -58,21 +58,26 @@ class Play:
 
 def layers(one: Npu, draw: random.Random) -> list[tuple[Pairwise, dict[str, np.ndarray]] | None]:
     """What each of the NPU's layers adds; None for those that add nothing."""
-    most, wide = (1 << one.value("add_factor_bits") - 1) - 1, 1 << one.value("add_bias_bits") - 1
-    f, shifts = one.array.feature_bits, one.most_add_shift
+    most = (1 << one.value("add_factor_bits") - 1) - 1
+    wide = 1 << one.value("add_bias_bits") - 1
+    f = one.array.feature_bits
+    shifts = one.most_add_shift
     low = -(1 << min(f, 9) - 1)
     clips = [None, None, (-1, 1), None, (0, -low - 1), None, None, None]  # halves are seen of either sign
     additions: list[tuple[Pairwise, dict[str, np.ndarray]] | None] = []
     for number in range(one.loader.layers):
         add: Pairwise = Add(name="add", encoding=signed(min(f, 9)), clip=clips[number % 8], inputs=("a", "b"))
         if number % 4 == 0:  # ends
-            factors, bias = [draw.choice([-most, most]) for _ in range(2)], draw.choice([-wide, wide - 1])
+            factors = [draw.choice([-most, most]) for _ in range(2)]
+            bias = draw.choice([-wide, wide - 1])
             shift = draw.choice([0, shifts - 1, shifts])
         elif number % 4 == 1:  # halves: sums are odd multiples of 2^(shift - 1)
             shift = draw.randrange(1, min(one.value("add_factor_bits"), one.value("add_bias_bits"), shifts))
-            factors, bias = [1 << shift - 1, -(1 << shift - 1)], draw.choice([-1, 1]) << shift - 1
+            factors = [1 << shift - 1, -(1 << shift - 1)]
+            bias = draw.choice([-1, 1]) << shift - 1
         elif number % 4 == 2:  # results of a few bits
-            factors, bias = [draw.randrange(-most, most + 1) for _ in range(2)], draw.randrange(-wide, wide)
+            factors = [draw.randrange(-most, most + 1) for _ in range(2)]
+            bias = draw.randrange(-wide, wide)
             shift = min(
                 shifts,
                 draw.randrange(one.value("add_factor_bits") - 1, one.value("add_factor_bits") + 2),
@@ -82,7 +87,8 @@ def layers(one: Npu, draw: random.Random) -> list[tuple[Pairwise, dict[str, np.n
             continue
         if one.multiplies_maps and number in PRODUCTS:
             add = MultiplyMaps(name="product", encoding=add.encoding, clip=add.clip, inputs=add.inputs)
-            factors, bias = [abs(factors[0])], max(bias, ~bias)
+            factors = [abs(factors[0])]
+            bias = max(bias, ~bias)
         arrays = {"multiplier": np.array(factors), "bias": np.array([bias]), "shift": np.array([shift])}
         additions.append((add, arrays))
     return additions
@@ -122,9 +128,11 @@ def packed(one: Npu, values: np.ndarray) -> int:
 
 def play(one: Npu, tuples: int, seed: int) -> Play:
     """Tuples of any layers, one after another, of 1 to 7 steps each."""
-    draw, numbers = random.Random(seed), np.random.default_rng(seed)
+    draw = random.Random(seed)
+    numbers = np.random.default_rng(seed)
     of_layers = layers(one, draw)
-    traffic, side = Play([row_of(one, layer) for layer in of_layers]), one.result_side_bits
+    traffic = Play([row_of(one, layer) for layer in of_layers])
+    side = one.result_side_bits
     for _ in range(tuples):
         number, steps = draw.randrange(one.loader.layers), draw.randrange(1, 8)
         kept, skipped = (features(one, (steps, one.results.ol), numbers) for _ in range(2))
@@ -140,7 +148,8 @@ def play(one: Npu, tuples: int, seed: int) -> Play:
                 word[: lanes[low : low + one.array.kfp].size] = lanes[low : low + one.array.kfp]
                 traffic.words.append({"data": packed(one, word)})
         for k in range(steps):
-            last, mark = int(k == steps - 1), draw.getrandbits(side) if side else 0
+            last = int(k == steps - 1)
+            mark = draw.getrandbits(side) if side else 0
             above = int(of_layers[number] is not None) << number_bits(one) | number
             traffic.steps.append({"data": packed(one, kept[k]), "last": last, "side": above << side | mark})
             traffic.sums.append((packed(one, wanted[k]), last, *([mark] if side else [])))

@@ -52,7 +52,9 @@ def quotients(cases: Iterable[Case]) -> list[int]:
 
 def play(bench: Bench, bits: int, cases: list[Case]) -> list[int]:
     """The quotients, LATENCY cycles after what they belong to, a case a cycle."""
-    width, table, out = npu(bits).pool_sum_bits, reciprocals(npu(bits).reciprocal_bits).tolist(), []
+    width = npu(bits).pool_sum_bits
+    table = reciprocals(npu(bits).reciprocal_bits).tolist()
+    out = []
     for k in range(len(cases) + LATENCY):
         if k >= LATENCY:
             value = bench["quotient"]
@@ -84,7 +86,8 @@ def test_the_formula_is_exact(bits):
 @pytest.mark.parametrize("bits", BITS)
 def test_sampled_sums_of_every_count(benches, bits):
     """The ends, around 0, exact halves, and others at random; counts and modes mixed, one case a cycle."""
-    draw, cases = random.Random(bits), []
+    draw = random.Random(bits)
+    cases = []
     for count in range(1, COUNTS):
         every = sums(count, bits).tolist()
         halves = [v for v in every if 2 * v % count == 0 and v % count][:20]

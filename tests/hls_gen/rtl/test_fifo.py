@@ -48,7 +48,8 @@ def test_order_under_stalls(bench, kind, stall_in, stall_out):
 
 def test_rate_and_latency(bench, kind):
     data = words(kind, 3 * KINDS[kind][1] + 20)
-    give, sink = source(bench, kind, data), Sink(bench, f"{kind}_out_", expect=len(data))
+    give = source(bench, kind, data)
+    sink = Sink(bench, f"{kind}_out_", expect=len(data))
     run(bench, give, sink)
     assert sink.values == data
     assert steady(give.taken)
@@ -60,7 +61,8 @@ def test_full_depth(bench, kind):
     """Full, it holds its depth and one word more; it empties without a gap, and fills again."""
     depth = KINDS[kind][1]
     data = words(kind, 3 * depth + 10)
-    give, sink = source(bench, kind, data), Sink(bench, f"{kind}_out_", expect=len(data))
+    give = source(bench, kind, data)
+    sink = Sink(bench, f"{kind}_out_", expect=len(data))
     sink.closed = True
     run(bench, give, sink, cycles=depth + 10)
     assert depth <= len(give.taken) <= depth + 1
@@ -86,7 +88,10 @@ def test_reset_empties(bench, kind):
 def test_room(bench, kind, stall_out):
     """While ``room`` is 1, the next ``margin`` words are taken at once, whatever the sink does (depth above margin)."""
     depth, margin = (*KINDS[kind][1:], 4)[:2]
-    draw, promised, seen, put = random.Random(depth), [0], set(), [0]
+    draw = random.Random(depth)
+    promised = [0]
+    seen = set()
+    put = [0]
     data = iter(range(1 << 30))
     sink = Sink(bench, f"{kind}_out_", stall=stall_out)
 

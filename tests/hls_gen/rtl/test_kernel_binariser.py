@@ -24,11 +24,13 @@ CASES = {
     "name", [name if name == "several_banks" else pytest.param(name, marks=pytest.mark.slow) for name in CASES]
 )
 def test_rows_are_the_signs_of_integers(name: str) -> None:
-    (stream, npu), rng = CASES[name], np.random.default_rng(5)
+    stream, npu = CASES[name]
+    rng = np.random.default_rng(5)
     rows = rng.integers(0, 2, (5, kernel_store(npu).width))
     numbers = np.where(rows, rng.integers(0, 128, rows.shape), rng.integers(-128, 0, rows.shape)).astype(np.int64)
     numbers[0] = np.where(rows[0], 0, -1)  # next to the limit
-    sent, stored = memory_of(npu, "kernels"), kernel_store(npu)
+    sent = memory_of(npu, "kernels")
+    stored = kernel_store(npu)
     banks = -(-stored.width // stream)
     written: dict[tuple[int, int], int] = {}
     with Bench(kernel_binariser(Library(stream), npu)) as bench:

@@ -73,9 +73,11 @@ def layers(spec: SequencerSpec, rng: random.Random) -> list[Layer]:
             drawn.append((gathered, gathered.positions))
             continue
         taps, taken = rng.randint(1, columns), rng.randint(1, rows)
-        top, line_stride = rng.randrange(taken), rng.randint(1, taken)
+        top = rng.randrange(taken)
+        line_stride = rng.randint(1, taken)
         lines = (rng.randint(1, 4) - 1) * line_stride + taken - top
-        left, right, stride = rng.randrange(taps), rng.randrange(taps), rng.randint(1, taps)
+        left, right = rng.randrange(taps), rng.randrange(taps)
+        stride = rng.randint(1, taps)
         width = rng.randint(max(1, taps - left - right), 12)
         most = (width + left + right - taps) // stride + 1
         windows = rng.randint(max(1, most - 1), most)

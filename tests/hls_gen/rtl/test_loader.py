@@ -55,7 +55,8 @@ class Bus(Agent):
     """What goes over the load bus: (memory, bank, row, data), with the cycle."""
 
     def __init__(self, bench: Bench):
-        self.bench, self.words, self.cycles, self.restart = bench, [], [], []
+        self.bench = bench
+        self.words, self.cycles, self.restart = [], [], []
 
     def look(self) -> None:
         bench = self.bench
@@ -71,7 +72,8 @@ class Rig(SimpleNamespace):
 
     def load(self, memory: str, first: int, rows: int, seed: int = 0) -> np.ndarray:
         """LOAD of random rows."""
-        target, draw = self.manifest.memory(0, memory), np.random.default_rng(seed)
+        target = self.manifest.memory(0, memory)
+        draw = np.random.default_rng(seed)
         data = draw.integers(0, 1 << 32, (rows, target.words), np.uint32)
         data[:, -1] &= (1 << (target.width - 1) % 32 + 1) - 1
         return load_packet(self.manifest, 0, memory, first, data)
@@ -88,7 +90,8 @@ class Rig(SimpleNamespace):
 
     def payload(self, frame_words: int, words: list[int] | None = None) -> np.ndarray:
         """Stream words of a frame, 32 bits each."""
-        stream, draw = self.design.stream_bits, random.Random(3)
+        stream = self.design.stream_bits
+        draw = random.Random(3)
         words = words or [0] * frame_words
         each = max(1, stream // self.kfp)
         out = []
@@ -108,13 +111,16 @@ class Rig(SimpleNamespace):
     def stamp(self, packet: np.ndarray) -> None:
         """Make a packet the next one of the stream, in place, if it begins with a whole header."""
         if getattr(self, "resets", None) != self.bench.resets:
-            self.resets, self.signature, self.number, self.layer = self.bench.resets, START, 0, 0
+            self.resets = self.bench.resets
+            self.signature = START
+            self.number, self.layer = 0, 0
         words = [int(w) for w in packet[:4]]
         if len(words) < 4 or words[0] >> 24 != MAGIC or words[3] != check(*words[:3]):
             return
         head = PacketHeader.of(*words[:3])
         if head.kind == LOAD:
-            self.signature, self.number, self.layer = signature(packet[3:], self.signature), 0, 0
+            self.signature = signature(packet[3:], self.signature)
+            self.number, self.layer = 0, 0
         if head.kind == FRAME:
             packet[:4] = replace(head, address=self.signature, number=self.number % 256).words()
         if head.kind == WEIGHTS:
@@ -124,7 +130,8 @@ class Rig(SimpleNamespace):
 
     def items(self, *packets: np.ndarray, tlast: bool | None = None, at: int | None = None) -> list[dict[str, int]]:
         """Stream words of the packets, each stamped; tlast on the last one unless given; or on word ``at``."""
-        words, step = list[int](), self.design.stream_bits // 32
+        words = list[int]()
+        step = self.design.stream_bits // 32
         for packet in packets:
             self.stamp(packet)
             words += packet.tolist()
@@ -190,7 +197,8 @@ def load_order(rig: Rig) -> list[np.ndarray]:
 @pytest.mark.parametrize("stall", [0, 0.5])
 def test_load_every_memory(rig, stall):
     """All banks of all rows, one stream word a cycle; the header takes its words and the cycles of judgement."""
-    bus, packets = Bus(rig.bench), load_order(rig)
+    bus = Bus(rig.bench)
+    packets = load_order(rig)
     source = rig.source(rig.items(*packets), stall)
     run(rig.bench, source, bus)
     assert bus.words == rig.on_bus(*packets)
@@ -206,7 +214,8 @@ def test_load_every_memory(rig, stall):
 @pytest.mark.parametrize("count", [1, 3, 4, 5, 9, 10])
 def test_frames(rig, count, stall):
     """Words of KFP bits, in order, for every length of the last stream word; ``last`` goes to the flags."""
-    packets, expected, flags = [rig.network(count)], [], []
+    packets = [rig.network(count)]
+    expected, flags = [], []
     for k in range(7):
         words = words_of(rig, count, k)
         packets.append(rig.frame(words, last=k % 3 == 1))
@@ -273,7 +282,8 @@ BAD = {name: (error, parts) for error, headers in HEADERS.items() for name, part
 
 def faulty(rig: Rig, name: str) -> tuple[str, list[dict[str, int]], np.ndarray]:
     """(error, stream words, header at fault)."""
-    network, payload = rig.network(5), rig.load("kernels", 0, 1)[4:]
+    network = rig.network(5)
+    payload = rig.load("kernels", 0, 1)[4:]
     if name in BAD:
         error, parts = BAD[name]
         words = header(rig, **parts)
@@ -311,7 +321,8 @@ FAULTS = [
 @pytest.mark.parametrize("name", FAULTS)
 def test_error(rig, name, stall):
     """The code and the header are kept; everything else is taken and dropped; after reset all is well."""
-    bench, bus = rig.bench, Bus(rig.bench)
+    bench = rig.bench
+    bus = Bus(rig.bench)
     error, items, words = faulty(rig, name)
     items += rig.items(rig.network(5), rig.load("jumps", 0, 2), rig.frame(words_of(rig, 5)))
     sink, flag = Sink(bench, "words_", stall=stall), Sink(bench, "flag_", stall=stall, ready="flag_ready_out")
@@ -346,7 +357,8 @@ def test_a_frame_out_of_order_or_for_other_parameters(rig, name, change):
     """Frames 0 and 1 are taken; what should be number 2 is not, and none of its words."""
     sink, flag = Sink(rig.bench, "words_"), Sink(rig.bench, "flag_", ready="flag_ready_out")
     items = rig.items(rig.network(3), *(rig.frame(words_of(rig, 3, k)) for k in range(2)))
-    asked, number = rig.signature ^ change.get("flip", 0), change.get("number", 2)
+    asked = rig.signature ^ change.get("flip", 0)
+    number = change.get("number", 2)
     words = frame_header(rig.manifest, 3, signature=asked, number=number).tolist()
     step = rig.design.stream_bits // 32
     for first in range(0, 4, step):
@@ -387,10 +399,12 @@ def test_tlast_after_every_packet_or_none(rig):
 
 def test_a_load_waits_for_frames_in_flight(rig):
     """Nothing is written and the NPU runs on until the last frame has left."""
-    bench, second = rig.bench, rig.load("kernels", 2, 3)
+    bench = rig.bench
+    second = rig.load("kernels", 2, 3)
     sink, flag = Sink(bench, "words_"), Sink(bench, "flag_", ready="flag_ready_out")
     run(bench, rig.source(rig.items(rig.network(3), *[rig.frame(words_of(rig, 3))] * 3)), sink, flag)
-    bus, source = Bus(bench), rig.source(rig.items(second))
+    bus = Bus(bench)
+    source = rig.source(rig.items(second))
     run(bench, source, bus, sink, flag, cycles=40)
     for _ in range(2):
         rig.frame_left()
@@ -434,7 +448,8 @@ def test_loads_need_no_start(rig):
 
 def test_frames_in_flight_are_bounded(rig):
     """The flags' FIFO holds back further frames, and none is lost."""
-    bench, count = rig.bench, timing.FRAMES_IN_FLIGHT + 6
+    bench = rig.bench
+    count = timing.FRAMES_IN_FLIGHT + 6
     sink, flag = Sink(bench, "words_"), Sink(bench, "flag_", expect=count, ready="flag_ready_out")
     flag.closed = True
     frames = [rig.frame(words_of(rig, 2, k), last=k % 2 == 1) for k in range(count)]
@@ -487,7 +502,8 @@ class Buses(Agent):
     """What goes over the load bus, with the NPU that it is for: (npu, memory, bank, row, data)."""
 
     def __init__(self, bench: Bench):
-        self.bench, self.words = bench, []
+        self.bench = bench
+        self.words = []
 
     def look(self) -> None:
         words = [(n, *word) for n in range(3) for word in on_load_bus(self.bench, n)]
@@ -526,7 +542,8 @@ def settings_row(rig: Rig, n: int, **fields: int) -> np.ndarray:
 
 def test_each_npu_gets_its_own_rows(several):
     """All banks of all rows of every memory, to nobody else; settings stand at the ports of the NPU they are of."""
-    packets, expected, wanted = [], [], {}
+    packets, expected = [], []
+    wanted = {}
     for n in (2, 0, 1):
         for memory in memory_map(several.manifest.npus[n])[1:]:
             packets.append(rows_of(several, n, memory.name, memory.depth))
@@ -559,7 +576,8 @@ def test_all_network_rows_must_be_there(several, missing):
     several.bench.reset()
     run(several.bench, several.source(several.items(*rows.values())))
     assert (several.bench["loaded"], several.bench["error"]) == (1, 0)
-    words, sink = words_of(several, 5), Sink(several.bench, "words_", expect=5)
+    words = words_of(several, 5)
+    sink = Sink(several.bench, "words_", expect=5)
     flag = Sink(several.bench, "flag_", expect=1, ready="flag_ready_out")
     run(several.bench, several.source(several.items(several.frame(words))), sink, flag)
     assert sink.values == words

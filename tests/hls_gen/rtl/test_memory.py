@@ -48,7 +48,8 @@ def rams():
 
 
 def fields(memory: Memory, row: int) -> dict[str, int]:
-    out, low = {}, 0
+    out = {}
+    low = 0
     for name, width in memory.widths.items():
         out[name] = row >> low & (1 << width) - 1
         low += width
@@ -65,7 +66,8 @@ def test_block_ram(rams):
     rams.set(block_write=0, block_write_data=0)
     shown = None
     for _ in range(100):
-        read, row = draw.getrandbits(1), draw.randrange(5)
+        read = draw.getrandbits(1)
+        row = draw.randrange(5)
         rams.set(block_read=read, block_read_row=row)
         assert shown is None or rams["block_read_data"] == shown
         rams.tick()
@@ -75,9 +77,12 @@ def test_block_ram(rams):
 
 def test_lut_ram(rams):
     """At once; what was written, from the next cycle on."""
-    draw, rows = random.Random(2), {}
+    draw = random.Random(2)
+    rows = {}
     for _ in range(200):
-        row, data, write, read_row = draw.randrange(6), draw.getrandbits(3), draw.getrandbits(1), draw.randrange(6)
+        row = draw.randrange(6)
+        data, write = draw.getrandbits(3), draw.getrandbits(1)
+        read_row = draw.randrange(6)
         rams.set(lut_write=write, lut_write_row=row, lut_write_data=data, lut_read_row=read_row)
         assert rams["lut_read_data"] == rows.get(read_row, rams["lut_read_data"])
         rams.tick()
@@ -87,9 +92,12 @@ def test_lut_ram(rams):
 
 def test_one_port(rams):
     """A cycle after ``read``; a row that is written and read is read as it was."""
-    draw, rows, shown = random.Random(3), {}, None
+    draw = random.Random(3)
+    rows = {}
+    shown = None
     for _ in range(200):
-        row, data, write, read = draw.randrange(6), draw.getrandbits(3), draw.getrandbits(1), draw.getrandbits(1)
+        row = draw.randrange(6)
+        data, write, read = draw.getrandbits(3), draw.getrandbits(1), draw.getrandbits(1)
         rams.set(port_row=row, port_write=write, port_write_data=data, port_read=read)
         rams.tick()
         shown = rows.get(row) if read else shown
@@ -143,6 +151,7 @@ def test_banks(width, stream_bits, banks):
 @pytest.mark.parametrize(("memory", "latency"), [(WIDE, 0), (SMALL, 1)], ids=["late", "at_once"])
 def test_loadable_is_read_as_its_memory_says(memory, latency):
     b = Block("holder")
-    bus, row, read = LoadBus.ports(b, 32, [memory]), b.input("row", 4), b.input("read")
+    bus = LoadBus.ports(b, 32, [memory])
+    row, read = b.input("row", 4), b.input("read")
     with value_error(f"{memory.name}: read must be None just where read_at_once, got {memory.read_at_once}"):
         Library(32).loadable(b, memory, bus, row, read=read if latency else None)

@@ -27,7 +27,9 @@ def npu(feature_bits: int, weight_bits: int, kernels: int, **fields: int) -> Npu
 
 def judge(one: Npu, library: Library) -> Block:
     """A module that counts through all operands, one a lane and cycle; ``wrong`` once a product was wrong."""
-    lanes, lane_bits, size = one.array.kfp, one.array.kfp.bit_length() - 1, operands(one)
+    lanes = one.array.kfp
+    lane_bits = one.array.kfp.bit_length() - 1
+    size = operands(one)
     f, w, kernels = one.array.feature_bits, one.array.weight_bits, one.array.kernels_per_multiplier
     b = Block(f"judge_{f}x{w}x{kernels}")
     count = b.reg("count", size - lane_bits)
@@ -48,7 +50,8 @@ def judge(one: Npu, library: Library) -> Block:
         carry = bits(ports[f"carries_{j}"], k, 1) if j else const(0, 1)
         total = b.wire(f"total_{k}_{j}", f + w, add(given, carry, f + w))
         wrong.append(b.wire(f"wrong_{k}_{j}", 1, total != late[-1]))
-    begun, ever = b.reg("begun", LATENCY), b.output_reg("wrong")
+    begun = b.reg("begun", LATENCY)
+    ever = b.output_reg("wrong")
     b.on(None, (begun, Cat(bits(begun, 0, LATENCY - 1), const(1, 1))))
     b.on(bits(begun, LATENCY - 1, 1) & any_of(*wrong), (ever, 1))
     b.output("count_now", width(count), count)

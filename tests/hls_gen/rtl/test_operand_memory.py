@@ -23,12 +23,11 @@ CASES = {
 
 @pytest.mark.parametrize("name", ["narrow_words", pytest.param("wide_words", marks=pytest.mark.slow)])
 def test_weights_and_words_keep_apart(name: str) -> None:
-    npu, rng = CASES[name], random.Random(3)
-    width, first, rows = (
-        kernel_store(npu).width,
-        npu.first_kernel_row,
-        range(npu.first_kernel_row, npu.array.kernel_rows),
-    )
+    npu = CASES[name]
+    rng = random.Random(3)
+    width = kernel_store(npu).width
+    first = npu.first_kernel_row
+    rows = range(npu.first_kernel_row, npu.array.kernel_rows)
     weights = {row: rng.getrandbits(width) for row in rows}
     words: dict[int, int] = {}
     with Bench(operand_memory(Library(32), npu)) as bench:
@@ -42,8 +41,10 @@ def test_weights_and_words_keep_apart(name: str) -> None:
         bench["load_to_kernels"] = 0  # what is for others changes nothing
         expected_row = expected_word = fetched = None
         for _ in range(300):
-            write, use = rng.random() < 0.5, rng.choice(("beat", "fetch", "none"))
-            place, content = rng.randrange(first), rng.getrandbits(npu.array.word_bits)
+            write = rng.random() < 0.5
+            use = rng.choice(("beat", "fetch", "none"))
+            place = rng.randrange(first)
+            content = rng.getrandbits(npu.array.word_bits)
             source = rng.choice(list(words)) if words and use == "fetch" else None
             row = rng.choice(rows)
             bench.set(word_write=write, word_row=place, word_data=content, beat=use == "beat", kernel_row=row)

@@ -61,7 +61,8 @@ def lane_weights(npu: Npu, code: int) -> np.ndarray:
 
 def wanted(npu: Npu, beats: list[Beat]) -> list[int]:
     """The result of each window, modulo 2^acc_bits."""
-    out, total = [], 0
+    out = []
+    total = 0
     for beat in beats:
         match = bits(beat.features, npu.array.kfp) == bits(beat.weights, npu.array.kfp)
         total = (0 if beat.first else total) + int(match @ lane_weights(npu, beat.code))
@@ -72,7 +73,8 @@ def wanted(npu: Npu, beats: list[Beat]) -> list[int]:
 
 def random_beats(npu: Npu, windows: list[int], seed: int, full: bool = False) -> list[Beat]:
     """Windows of so many beats; ``full``: all lanes match."""
-    draw, out = random.Random(seed), []
+    draw = random.Random(seed)
+    out = []
     for count in windows:
         for k in range(count):
             features = draw.getrandbits(npu.array.kfp)
@@ -90,13 +92,15 @@ def test_latency_is_what_the_module_says(name):
 
 def test_back_to_back(bench, name):
     """Windows of 1 to 5 beats."""
-    npu, draw = NPUS[name], random.Random(1)
+    npu = NPUS[name]
+    draw = random.Random(1)
     beats = random_beats(npu, [1, 1, 5, 2, 1, 4, 3, *(draw.randrange(1, 6) for _ in range(150))], 1)
     check(bench, name, npu, beats, wanted(npu, beats))
 
 
 def test_gaps(bench, name):
-    npu, draw = NPUS[name], random.Random(2)
+    npu = NPUS[name]
+    draw = random.Random(2)
     beats = random_beats(npu, [draw.randrange(1, 6) for _ in range(100)], 2)
     check_gaps(bench, name, npu, beats, wanted(npu, beats))
 

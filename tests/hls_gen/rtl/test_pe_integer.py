@@ -48,7 +48,8 @@ def packed(values: np.ndarray, bits: int) -> int:
 
 def beats_of(one: Npu, windows: list[list[tuple[np.ndarray, np.ndarray]]]) -> tuple[list[Beat], list[int]]:
     """Beats of windows whose operands, (kfp,) each, are given, and results modulo 2^acc_bits."""
-    bits, beats = (one.array.feature_bits, one.array.weight_bits), list[Beat]()
+    bits = (one.array.feature_bits, one.array.weight_bits)
+    beats = list[Beat]()
     for window in windows:
         for k, operands in enumerate(window):
             beats.append(Beat(*map(packed, operands, bits), k == 0, k == len(window) - 1))

@@ -44,7 +44,8 @@ NPUS = {
 
 def element(library: Library, npu: Npu) -> Block:
     """A PE behind the lane pairs, with the ports of a PE whose features are a word."""
-    shared, pe = lane_pairs(library, npu), pe_signed(library, npu)
+    shared = lane_pairs(library, npu)
+    pe = pe_signed(library, npu)
     b = Block(f"element_of_{pe.m.name}")
     ports = {name: b.input(name, w) for name, w in pe.port_widths.items() if name not in ("clk", "operands", "result")}
     operands = b.wire("operands", pe.port_widths["operands"])
@@ -69,7 +70,8 @@ def name(request):
 
 def word_of(npu: Npu, values: np.ndarray, noise: int) -> int:
     """The features, plane 0 first, then the constant plane; noise in the lanes that mean nothing."""
-    lanes, word = npu.array.plane_lanes, noise
+    lanes = npu.array.plane_lanes
+    word = noise
     for plane in range(npu.array.planes):
         low = (plane + (plane > 0)) * lanes
         bits = sum((int(value) >> plane & 1) << k for k, value in enumerate(values))
@@ -80,8 +82,10 @@ def word_of(npu: Npu, values: np.ndarray, noise: int) -> int:
 def windows(npu: Npu, lengths: list[int], seed: int, extreme: bool = False) -> tuple[list[Beat], list[int]]:
     """Windows of so many beats, and their results modulo 2^acc_bits; ``extreme``: all values are the smallest or the
     largest."""
-    draw, noise = np.random.default_rng(seed), random.Random(seed)
-    lanes, top = npu.array.plane_lanes, 1 << npu.array.planes - 1
+    draw = np.random.default_rng(seed)
+    noise = random.Random(seed)
+    lanes = npu.array.plane_lanes
+    top = 1 << npu.array.planes - 1
     beats, results = [], []
     for count in lengths:
         total = 0

@@ -43,7 +43,8 @@ class Side:
     """The bench as one block sees it: ports without its prefix. Enough for ``load``."""
 
     def __init__(self, bench: Bench, kind: str):
-        self.bench, self.prefix = bench, f"{kind}_"
+        self.bench = bench
+        self.prefix = f"{kind}_"
         self.widths = {n.removeprefix(self.prefix): w for n, w in bench.widths.items() if n.startswith(self.prefix)}
 
     def __setitem__(self, name: str, value: int) -> None:
@@ -67,14 +68,18 @@ class Rig:
     """
 
     def __init__(self, bench: Bench, kind: str, maps: list[tuple[int, int]], frames: int = 3):
-        npu, draw, self.bench, self.prefix = NPUS[kind], random.Random(kind), bench, f"{kind}_"
+        npu = NPUS[kind]
+        draw = random.Random(kind)
+        self.bench = bench
+        self.prefix = f"{kind}_"
         assert all(1 <= chunk <= npu.ports.buffer_words for _, chunk in maps)
         bench["rst"] = 1
         load(Side(bench, kind), memory_of(npu, "chunks"), 0, [chunk - 1 for _, chunk in maps])
         bench[f"{kind}_last_chunk"] = len(maps) - 1
         bench[f"{kind}_in_valid"] = 0
         bench.reset()
-        self.items, self.chunks = [], list[int]()
+        self.items = []
+        self.chunks = list[int]()
         for words, chunk in maps * frames:
             self.items += [{"data": draw.getrandbits(npu.array.kfp), "last": int(k == words - 1)} for k in range(words)]
             self.chunks += [chunk] * (words // chunk) + [words % chunk] * (words % chunk > 0)
@@ -124,7 +129,8 @@ def test_chunks_of_every_size(built, kind, stall_in, stall_out):
 def test_maps_with_chunks_of_their_own(built, kind, seed, stall_in, stall_out):
     """Each map goes by its own row of memory ``chunks``, round and round, also where maps of one word follow each
     other."""
-    draw, most = random.Random(seed), NPUS[kind].ports.buffer_words
+    draw = random.Random(seed)
+    most = NPUS[kind].ports.buffer_words
     lengths = [1, 2, most, 3 * most, draw.randint(1, 4 * most)]
     maps = [(draw.choice(lengths), draw.randint(1, most)) for _ in range(MAPS - 2 * seed)]
     rig = Rig(built, kind, maps, frames=4)

@@ -25,7 +25,8 @@ SIZES = {"pool_words": 16, "pool_kernel_rows": 32, "pool_scale_rows": 8, "layers
 NPU = integer_npu(6, 5, 19, **LANES, **SIZES, half_even=1, round_twice=1)
 LATENCY = 1 + DEPTHWISE_LATENCY + 2
 """Cycles from the beat to the word at the output: one, the product's, and the FIFO's two."""
-LOW, HIGH = -(1 << NPU.array.feature_bits - 1), (1 << NPU.array.feature_bits - 1) - 1
+LOW = -(1 << NPU.array.feature_bits - 1)
+HIGH = (1 << NPU.array.feature_bits - 1) - 1
 WEIGHTS = np.random.default_rng(5).integers(-16, 16, (present(NPU.pool_weights).rows, present(NPU.pool_unit).pfp))
 WEIGHTS[:4] = [[-16, 15], [15, -16], [-16, -16], [0, 1]]
 
@@ -108,7 +109,8 @@ def features(sums: np.ndarray, layer: int, arrays_of_layers: dict[str, np.ndarra
 def loaded(bench: Bench, arrays: dict[str, np.ndarray]) -> None:
     """Fill the memories of the unit: the scales of layer n begin at row n."""
     load(bench, memory_of(NPU, "reciprocals"), 0, reciprocals(NPU.reciprocal_bits).tolist())
-    memory, lanes = memory_of(NPU, "pool_scales"), [(name, lane) for name in arrays for lane in range(NPU.results.ol)]
+    memory = memory_of(NPU, "pool_scales")
+    lanes = [(name, lane) for name in arrays for lane in range(NPU.results.ol)]
     rows = range(present(NPU.pool_weights).scale_rows)
     load(bench, memory, 0, [pack(memory, {f"{n}_{k}": int(arrays[n][row, k]) for n, k in lanes}) for row in rows])
     memory = memory_of(NPU, "pool_results")
@@ -132,7 +134,8 @@ def test_features_of_sums(unit, stall):
     """Layer after layer, round and round, in every way to round; averages of 1 to 127 values, half of them halves or
     the nearest that are none."""
     rng = np.random.default_rng(7)
-    arrays, steps, expected = scales(rng), [], []
+    arrays = scales(rng)
+    steps, expected = [], []
     loaded(unit, arrays)
     for number in [*range(len(LAYERS))] * 2:
         tuples = 127 if LAYERS[number] is None else 20
@@ -151,7 +154,8 @@ def test_features_of_sums(unit, stall):
             sums *= 40
         wanted = features(sums, number, arrays, counts)
         for t, k in np.ndindex(tuples, STEPS):
-            side, last = int(t == tuples - 1) | int(counts[t]) << NPU.map_mark_bits, int(k == STEPS - 1)
+            side = int(t == tuples - 1) | int(counts[t]) << NPU.map_mark_bits
+            last = int(k == STEPS - 1)
             steps.append({"data": packed(sums[t, k], NPU.array.acc_bits), "last": last, "side": side})
             expected.append((packed(wanted[t, k], NPU.array.feature_bits), last))
     sink = Sink(unit, "features_", ("data", "last"), expect=len(expected), stall=stall)

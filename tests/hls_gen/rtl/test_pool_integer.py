@@ -23,7 +23,8 @@ NPU = Npu.of(
 LATENCY = 1 + tap_stages(NPU) + DIVIDE_LATENCY + 2
 """Cycles from the beat to the word at the output: one, the divider's, and the FIFO's two."""
 BITS = NPU.array.feature_bits
-LOW, HIGH = -(1 << BITS - 1), (1 << BITS - 1) - 1
+LOW = -(1 << BITS - 1)
+HIGH = (1 << BITS - 1) - 1
 
 
 def test_each_merge_of_the_table_is_one_of_hardware():
@@ -46,7 +47,8 @@ def windows(
     beats, out = [], []
     for window in range(count):
         n_taps = taps or int(rng.choice([1, 2, 3, 4, 5, 6, 9, 25, 81, 127]))
-        n_words, average = words or int(rng.choice([1, 2, 5, 16])), bool(rng.integers(0, 2))
+        n_words = words or int(rng.choice([1, 2, 5, 16]))
+        average = bool(rng.integers(0, 2))
         shape = (n_taps, n_words, present(NPU.pool_unit).pfp)
         tuples = rng.choice([LOW, HIGH], shape) if rng.random() < 0.2 else rng.integers(LOW, HIGH + 1, shape)
         if rng.random() < 0.2:

@@ -8,7 +8,8 @@ from bitloom.hls_gen.rtl.array.popcount import popcount
 
 from .bench import Bench, together
 
-SMALL, WIDE = (1, 2, 3, 7, 8, 11), (63, 64, 65, 130)
+SMALL = (1, 2, 3, 7, 8, 11)
+WIDE = (63, 64, 65, 130)
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +33,8 @@ def test_all_words(bench, lanes):
 
 @pytest.mark.parametrize("lanes", WIDE)
 def test_wide(bench, lanes):
-    draw, full = random.Random(lanes), (1 << lanes) - 1
+    draw = random.Random(lanes)
+    full = (1 << lanes) - 1
     words = [
         0,
         full,

@@ -63,7 +63,8 @@ def test_unknown_body():
 def test_weighted_bits(lanes, planes):
     """Two's complement of so many bits holds every sum, of one bit less it doesn't."""
     weight = lane_weights(lanes, planes)
-    low, high, top = int(weight[weight < 0].sum()), int(weight[weight > 0].sum()), 1 << weighted_bits(lanes, planes) - 1
+    low, high = int(weight[weight < 0].sum()), int(weight[weight > 0].sum())
+    top = 1 << weighted_bits(lanes, planes) - 1
     assert -top <= low
     assert high < top
     assert low < -top // 2 or high >= top // 2
@@ -71,7 +72,8 @@ def test_weighted_bits(lanes, planes):
 
 def words(lanes: int, planes: int, number: int) -> list[int]:
     """Words of matches: none, all, each lane alone and all but it, each group, random ones."""
-    draw, full = random.Random(lanes), (1 << lanes) - 1
+    draw = random.Random(lanes)
+    full = (1 << lanes) - 1
     of_groups = [((1 << n) - 1) << low for low, n in lane_groups(lanes, planes)]
     values = [0, full, *of_groups, *(full ^ group for group in of_groups), *(1 << k for k in range(lanes))]
     return values + [full ^ 1 << k for k in range(lanes)] + [draw.getrandbits(lanes) for _ in range(number)]
@@ -82,7 +84,8 @@ def simulate(sizes: tuple[tuple[int, int], ...], number: int) -> None:
     blocks = {f"p{n}_{p}": popcount_planes(n, p, weighted_bits(n, p)) for n, p in sizes}
     with Bench(together("popcounts", blocks)) as bench:
         for lanes, planes in sizes:
-            name, width = f"p{lanes}_{planes}", weighted_bits(lanes, planes)
+            name = f"p{lanes}_{planes}"
+            width = weighted_bits(lanes, planes)
             late: list[int] = []
             for word in [*words(lanes, planes, number), *[0] * stages(lanes, planes)]:
                 weights = draw.getrandbits(lanes)

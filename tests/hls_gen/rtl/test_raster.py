@@ -74,10 +74,12 @@ def geometry(draw: random.Random, weighted: bool, order: str = "raster") -> Stag
 def raster_plan(seed: int, pool: bool, orders: tuple[str, ...] = ("raster",)) -> Plan:
     """1 to 8 layers in orders by turns; the convolution's with 1 to 3 groups, words and visits."""
     draw = random.Random(seed)
-    parts, layers, row_base = [], [], 0
+    parts, layers = [], []
+    row_base = 0
     for number in range(draw.randint(len(orders), 8)):
         part = geometry(draw, not pool, orders[number % len(orders)])
-        words, groups = draw.randint(1, 3), 1 if pool else draw.randint(1, 3)
+        words = draw.randint(1, 3)
+        groups = 1 if pool else draw.randint(1, 3)
         visits = 1 if pool else draw.randint(1, 2)
         if pool:
             fields = {"target": draw.randint(0, 1)}
@@ -116,7 +118,8 @@ def plan_of(layers, parts, prefix) -> Plan:
 
 def start(bench: Bench, npu: Npu, plan: Plan, pool: bool, stall: float = 0, room: float = 1):
     """Tables loaded and the source ready: (the collector, the source, what must come)."""
-    draw, bits = random.Random(1), present(npu.pool_unit).pfp if pool else npu.array.kfp
+    draw = random.Random(1)
+    bits = present(npu.pool_unit).pfp if pool else npu.array.kfp
     words = [[[draw.getrandbits(bits) for _ in range(s.inputs["words"])] for s in plan.stages] for _ in range(FRAMES)]
     bench.set(rst=1, last_layer=len(plan.stages) - 1)
     for name in ("in",) if pool else ("host", "loop"):

@@ -107,7 +107,10 @@ def write(bench: Bench, register: str | int, data: int, **shape: int) -> None:
 
 
 def read(bench: Bench, register: str | int, delay: int = 0) -> int:
-    begin, taken, shown, waited = bench.cycle, False, None, 0
+    begin = bench.cycle
+    taken = False
+    shown = None
+    waited = 0
     while True:
         bench.set(s_axi_arvalid=int(not taken), s_axi_araddr=0xFFF if taken else offset(register))
         valid = bench["s_axi_rvalid"]
@@ -287,7 +290,8 @@ def test_soft_reset_keeps_enable_and_clears_pending(bench):
 @pytest.mark.parametrize("name", COUNTERS)
 def test_counter(bench, name):
     """Counts cycles in which its input is 1, alone; those of an NPU only while a frame is in flight; and clears."""
-    draw, counts = random.Random(name), dict.fromkeys(COUNTERS, 0)
+    draw = random.Random(name)
+    counts = dict.fromkeys(COUNTERS, 0)
     for _ in range(50):
         pulse, computing = draw.getrandbits(1), draw.getrandbits(1)
         bench["computing"] = computing

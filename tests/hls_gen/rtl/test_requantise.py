@@ -66,7 +66,8 @@ def probe(one: Npu) -> Block:
     fields = [("raw", 1), *((name, 1) for name in chosen(one)), *((name, one.array.feature_bits) for name in LIMITS)]
     layer = {name: b.input(f"in_{name}", w) for name, w in fields}
     ends = {name: b.input(f"in_{name}") for name in ("tuple_last", "map_last")}
-    free, free_before = b.output("in_ready"), b.wire("free_before_unused")
+    free = b.output("in_ready")
+    free_before = b.wire("free_before_unused")
     step = Step(free=free, free_before=free_before, busy=busy, sums=sums, row=row, layer=layer, **ends)
     ready = Ready(b.wire("step_ready"))
     give(b, Library(32), requantise(b, one, step, REQUANTISATION.stages, ready), ready)
@@ -112,8 +113,10 @@ def layers(one: Npu) -> list[Requantise]:
 
 def values(one: Npu, count: int, draw: random.Random) -> list[tuple[int, int, int, int]]:
     """(sum, bias, multiplier, shift): corners, exact halves, small results, any."""
-    top, most = 1 << one.biased_bits - 1, min(MAX_SHIFT, one.most_shift)
-    unit, summed = 1 << one.results.bias_fraction_bits, 1 << one.array.acc_bits - 1
+    top = 1 << one.biased_bits - 1
+    most = min(MAX_SHIFT, one.most_shift)
+    unit = 1 << one.results.bias_fraction_bits
+    summed = 1 << one.array.acc_bits - 1
     largest = max(1, (1 << one.results.multiplier_bits) - 1)
     out = []
     for k in range(count):
@@ -136,19 +139,19 @@ def values(one: Npu, count: int, draw: random.Random) -> list[tuple[int, int, in
         before, bias = divmod(total, unit)
         moved = draw.randrange(-summed, summed)  # from the bias to the sum
         if -summed <= before - moved < summed and -top <= bias + moved * unit < top:
-            before, bias = before - moved, bias + moved * unit
+            before = before - moved
+            bias = bias + moved * unit
         out.append((before, bias, multiplier, shift))
     return out
 
 
 def twice_values(one: Npu, count: int, draw: random.Random) -> list[tuple[int, int, int, int]]:
     """(sum, bias, multiplier, shift) for two roundings: around halves of the second one, and any; no bits behind."""
-    most, largest, top = (
-        one.most_shift - one.results.bias_fraction_bits,
-        max(1, (1 << one.results.multiplier_bits) - 1),
-        1 << 62,
-    )
-    room, out = 1 << one.array.acc_bits - 1, []
+    most = one.most_shift - one.results.bias_fraction_bits
+    largest = max(1, (1 << one.results.multiplier_bits) - 1)
+    top = 1 << 62
+    room = 1 << one.array.acc_bits - 1
+    out = []
     while len(out) < count:
         multiplier = draw.choice([largest // 2 + 1, draw.randrange(largest // 2 + 1, largest + 1)])  # exact halves, any
         shift = draw.choice([31, 32, 33, draw.randrange(31, min(most + 4, MAX_SHIFT) + 1)])
@@ -162,7 +165,8 @@ def twice_values(one: Npu, count: int, draw: random.Random) -> list[tuple[int, i
 
 def play(one: Npu, count: int, seed: int, raw: bool) -> Play:
     """``count`` steps of each layer; ``raw``: one layer in between gives the sums themselves."""
-    draw, traffic = random.Random(seed), Play([], [], [])
+    draw = random.Random(seed)
+    traffic = Play([], [], [])
     acc, lanes = (1 << one.array.acc_bits) - 1, (1 << one.array.feature_bits) - 1
     for number, layer in enumerate(layers(one)):
         is_raw = raw and number % 3 == 2
@@ -174,7 +178,8 @@ def play(one: Npu, count: int, seed: int, raw: bool) -> Play:
         more = (
             one.results.bias_fraction_bits - layer.fraction
         )  # as the compiler moves a layer with fewer bits behind the point
-        bias, shift = bias << more, np.minimum(shift + more, one.most_shift)
+        bias = bias << more
+        shift = np.minimum(shift + more, one.most_shift)
         for k in range(0, len(sums), one.results.ol):
             ends = {"tuple_last": draw.getrandbits(1), "map_last": draw.getrandbits(1)}
             step = {"raw": int(is_raw), "low": layer.low & lanes, "high": layer.high & lanes, **ends}

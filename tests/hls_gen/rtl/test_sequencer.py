@@ -59,7 +59,10 @@ class Stage:
     """One layer of a sequencer: its rows, its part of the schedule, and its words for a frame."""
 
     def __init__(self, row: dict[str, int], part: StageTables | None, visits: int, inputs: dict[str, int]):
-        self.row, self.part, self.visits, self.inputs = row, part, visits, inputs
+        self.row = row
+        self.part = part
+        self.visits = visits
+        self.inputs = inputs
         self.words = row["words_minus_1"] + 1
         self.groups = row.get("groups_minus_1", 0) + 1
 
@@ -115,7 +118,8 @@ def loop(parts: list[Stage], words: list[list[list[int]]], acc_bits: int) -> lis
                 if not tap[2]:
                     continue
                 for group in range(stage.groups):
-                    row, offset = stage.row["kernel_base"] + group * stage.row["group_rows"], 0
+                    row = stage.row["kernel_base"] + group * stage.row["group_rows"]
+                    offset = 0
                     for number, (place, index, _) in enumerate(window):
                         for visit in range(stage.visits):
                             offset += stage.row["tap_offset"]
@@ -134,11 +138,13 @@ def pool_loop(parts: list[Stage], words: list[list[list[int]]]) -> list[tuple[in
     out = []
     for frame in words:
         for stage, stream in zip(parts, frame):
-            taps, first = stage.taps, True
+            taps = stage.taps
+            first = True
             for number, (_, index, final) in enumerate(taps):
                 map_last = int(number == len(taps) - 1)
                 for word in range(stage.words):
-                    item, tuple_last = stream[index * stage.words + word], int(word == stage.words - 1)
+                    item = stream[index * stage.words + word]
+                    tuple_last = int(word == stage.words - 1)
                     out.append((item, int(first), int(final), word, tuple_last, map_last, stage.row["target"]))
                 first = final
     return out
@@ -148,7 +154,10 @@ class Beats(Agent):
     """Collects beats, each with the word that comes a cycle later; drives ``room`` (1 with chance ``room``)."""
 
     def __init__(self, bench: Bench, pool: bool, expect: int, room: float = 1, seed: int = 9):
-        self.bench, self.room, self.random, self.expect = bench, room, random.Random(seed), expect
+        self.bench = bench
+        self.room = room
+        self.random = random.Random(seed)
+        self.expect = expect
         names = ("index", "tuple_last", "map_last", "target") if pool else ("kernel_row", "offset")
         self.names = ("first", "last", *names)
         self.values: list[tuple[int, ...]] = []
@@ -199,7 +208,8 @@ class Rig:
     """A sequencer on a bench."""
 
     def __init__(self, npu: Npu, pool: bool):
-        self.npu, self.pool = npu, pool
+        self.npu = npu
+        self.pool = pool
         self.bench = Bench(sequencer(Library(32), spec_of(npu, pool)))
 
     def start(
@@ -207,10 +217,12 @@ class Rig:
     ) -> tuple[Beats, list[Source], list]:
         """Tables loaded and sources ready: (the collector, sources, what must come); ``rows`` as of `stages`."""
         rows = rows or memory_rows(network_plan)
-        parts, draw = stages(network_plan, self.pool, rows), random.Random(frames)
+        parts = stages(network_plan, self.pool, rows)
+        draw = random.Random(frames)
         bits = self.npu.pool_word_bits if self.pool else self.npu.array.word_bits
         words = [[[draw.getrandbits(bits) for _ in range(s.inputs["words"])] for s in parts] for _ in range(frames)]
-        bench, prefix = self.bench, "pool_" if self.pool else ""
+        bench = self.bench
+        prefix = "pool_" if self.pool else ""
         bench.set(rst=1, last_layer=len(parts) - 1)
         for name in ("in",) if self.pool else ("host", "loop"):
             bench[f"{name}_valid"] = 0
@@ -403,9 +415,11 @@ def test_each_layer_takes_its_own_inlet(inlets):
     """Words of a layer come from the inlet that its row names and from no other, whatever waits there; ``inlet`` says
     which one is being read."""
     network_plan = made_plan("chain", "pull")
-    tables, outlets = memory_rows(network_plan), ("loop", "host") if "loop" in inlets else ("host",)
+    tables = memory_rows(network_plan)
+    outlets = ("loop", "host") if "loop" in inlets else ("host",)
     npu = BIG.changed(inlets=inlets, outlets=outlets, buffer_words=16)
-    draw, count = random.Random(len(inlets)), len(tables["layers"])
+    draw = random.Random(len(inlets))
+    count = len(tables["layers"])
     chosen = [draw.randrange(len(inlets)) for _ in range(count)]
     chosen[: len(inlets)] = reversed(range(len(inlets)))
     inputs = [{"words": row["words"], "source": number} for row, number in zip(tables["inputs"], chosen)]

@@ -19,7 +19,8 @@ def bench():
 
 
 def words(count: int) -> list[dict[str, int]]:
-    draw, widths = random.Random(count), {"data": WIDTH, "last": 1, "side": SIDE}
+    draw = random.Random(count)
+    widths = {"data": WIDTH, "last": 1, "side": SIDE}
     return [{name: draw.getrandbits(bits) for name, bits in widths.items()} for _ in range(count)]
 
 
@@ -35,7 +36,8 @@ def test_order_under_stalls(bench, stall_in, stall_out):
 def test_rate_and_latency(bench):
     bench.reset()
     given = words(40)
-    give, sink = Source(bench, "in_", given), Sink(bench, "out_", ["data", "last", "side"], len(given))
+    give = Source(bench, "in_", given)
+    sink = Sink(bench, "out_", ["data", "last", "side"], len(given))
     run(bench, give, sink)
     assert steady(give.taken)
     assert sink.taken == give.taken

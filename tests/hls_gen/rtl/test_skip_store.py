@@ -27,7 +27,9 @@ def npu(skip_words: int) -> Npu:
 
 def probe(one: Npu) -> Block:
     """The fork, its outlet and what comes out of the store as ports."""
-    b, library, parts = Block("skip_probe"), Library(32, npus=[one]), one.map_marks
+    b = Block("skip_probe")
+    library = Library(32, npus=[one])
+    parts = one.map_marks
     words = Stream.input(b, "in", one.array.word_bits, last=True, side_bits=5)
     ways = {name: Stream.output(b, name, one.array.word_bits) for name in ("to_addition", "to_inlet")}
     bus = LoadBus({}, None, b.input("load_row"), b.input("load_data"))
@@ -53,7 +55,8 @@ def word(data: int, target: int, forks: int = 0, for_addition: int = 0) -> dict[
 
 def maps(count: int, seed: int) -> list[dict[str, int]]:
     """Words of maps of 1 to 9 words each, which go anywhere."""
-    draw, words = random.Random(seed), []
+    draw = random.Random(seed)
+    words = []
     for _ in range(count):
         target = draw.randrange(3)
         marks = (target, int(target == LOOP and draw.random() < 0.5), draw.randrange(2))
@@ -93,7 +96,8 @@ def test_a_full_store_holds_back_the_next_word_alone(built):
     bench.reset()
     words = [word(k % 64, LOOP, forks=1) for k in range(depth + 9)]
     takers = sinks(bench, words, 0)
-    source, (inlet, wanted) = Source(bench, "in_", words), takers["to_inlet_"]
+    source = Source(bench, "in_", words)
+    inlet, wanted = takers["to_inlet_"]
     inlet.closed = True
     others = [sink for name, (sink, _) in takers.items() if name != "to_inlet_"]
     run(bench, source, inlet, *others, cycles=depth + 20)

@@ -30,7 +30,8 @@ def connected() -> Block:
 def forked(sinks: int) -> Block:
     """Sink 0 has all parts, sink 1 no side, sink 2 data alone."""
     b = Block(f"fork_{sinks}")
-    source, restart = Stream.input(b, "in", 12, last=True, side_bits=3), b.input("restart")
+    source = Stream.input(b, "in", 12, last=True, side_bits=3)
+    restart = b.input("restart")
     shapes = [{"last": True, "side_bits": 3}, {"last": True}, {}][:sinks]
     fork(b, "way", source, [Stream.output(b, f"out{k}", 12, **shape) for k, shape in enumerate(shapes)], restart)
     return b
@@ -48,7 +49,8 @@ def diamond(depths: tuple[int, int]) -> Block:
     """A fork whose branches are FIFOs of different depths and meet again in a join."""
     library = Library(32)
     b = Block("diamond")
-    source, sink = Stream.input(b, "in", 8), Stream.output(b, "out", 16)
+    source = Stream.input(b, "in", 8)
+    sink = Stream.output(b, "out", 16)
     before = [Stream.wires(b, f"before_{k}", 8) for k in (0, 1)]
     after = [Stream.wires(b, f"after_{k}", 8) for k in (0, 1)]
     fork(b, "way", source, before)

@@ -79,7 +79,9 @@ class Bus(Agent):
     """What goes over the load bus: (memory, bank, row, data), and ``restart`` with it."""
 
     def __init__(self, bench: Bench):
-        self.bench, self.words, self.cycles, self.restart = bench, [], [], set()
+        self.bench = bench
+        self.words, self.cycles = [], []
+        self.restart = set()
 
     def look(self) -> None:
         if words := on_load_bus(self.bench):
@@ -155,7 +157,8 @@ def test_rate(rig):
 def test_a_layer_waits_until_enough_are_done(rig, ahead):
     first = [rig.weights(k % 9, 1, ahead=255) for k in range(3)]
     assert len(rig.send(*first, cycles=None).words) == len(rig.expected(*first))
-    packet, bus = rig.weights(4, 2, ahead=ahead), Bus(rig.bench)
+    packet = rig.weights(4, 2, ahead=ahead)
+    bus = Bus(rig.bench)
     source = rig.source(rig.items(packet))
     for unfinished in range(3, -1, -1):
         run(rig.bench, source, bus, cycles=60)
@@ -170,7 +173,8 @@ def test_a_layer_waits_until_enough_are_done(rig, ahead):
 def test_the_longest_queue(rig):
     """256 layers may be unfinished; the next one waits even with ahead = 255."""
     rig.send(*[rig.weights(0, 1, ahead=255)] * 256, cycles=None)
-    source, bus = rig.source(rig.items(rig.weights(1, 1, ahead=255))), Bus(rig.bench)
+    source = rig.source(rig.items(rig.weights(1, 1, ahead=255)))
+    bus = Bus(rig.bench)
     run(rig.bench, source, bus, cycles=60)
     assert (bus.words, rig.bench["weights_there"]) == ([], 1)
     rig.pulse("weights_done")
@@ -195,9 +199,11 @@ def test_weights_are_there_once_they_are_whole(rig):
 
 def test_margins(rig):
     """What a layer's last beat reads may be written 3 cycles later; the last row is written as it is counted."""
-    bench, there = rig.bench, []
+    bench = rig.bench
+    there = []
     bus = rig.send(rig.weights(0, 1))
-    bus, packet = Bus(bench), rig.weights(0, 2)
+    bus = Bus(bench)
+    packet = rig.weights(0, 2)
     source = rig.source(rig.items(packet))
     run(bench, source, bus, cycles=60)
     assert (bus.words, bench["weights_there"]) == ([], 1)
@@ -244,7 +250,8 @@ def test_frames_and_weights_keep_their_order(rig):
     sink, flag = Sink(rig.bench, "words_"), Sink(rig.bench, "flag_", ready="flag_ready_out")
     words = words_of(rig, 6)
     packets = [rig.weights(0, 2), rig.frame(words[:3]), rig.weights(3, 2), rig.frame(words[3:])]
-    source, bus = rig.source(rig.items(*packets)), Bus(rig.bench)
+    source = rig.source(rig.items(*packets))
+    bus = Bus(rig.bench)
     run(rig.bench, source, sink, flag, bus, cycles=200)
     assert sink.values == words[:3]
     rig.pulse("weights_done")
@@ -333,8 +340,13 @@ class Tokens(Agent):
     """Says that a layer's weights are there, after a while; counts layers begun and done."""
 
     def __init__(self, bench: Bench, rate: float, total: int):
-        self.bench, self.random, self.rate, self.given = bench, random.Random(4), rate, 0
-        self.begun, self.ended, self.total, self.held, self.held_after = 0, 0, total, 0, 0
+        self.bench = bench
+        self.random = random.Random(4)
+        self.rate = rate
+        self.given = 0
+        self.begun, self.ended = 0, 0
+        self.total = total
+        self.held, self.held_after = 0, 0
 
     def drive(self) -> None:
         if self.given < self.total:

@@ -26,7 +26,8 @@ def test_valid_taps_are_counted(rig: Rig, name: str, order: str) -> None:
     network_plan = plan(dict(integer_cases())[name], [NPU], CompileChoices(map_order=order))
     wanted = []
     for stage in stages(network_plan, pool=True):
-        count, averages = 0, stage.row["average"]
+        count = 0
+        averages = stage.row["average"]
         for _, _, final in stage.taps:
             count += 1
             wanted += [(count, averages)] * stage.words

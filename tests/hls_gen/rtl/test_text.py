@@ -123,7 +123,8 @@ def always(block: Block) -> str:
 
 def test_a_wire_is_declared_where_it_gets_its_value_unless_it_is_read_before():
     b = Block("wires", clocked=False)
-    a, early, late = b.input("a", 8), b.wire("early", 8), b.wire("late", 8)
+    a = b.input("a", 8)
+    early, late = b.wire("early", 8), b.wire("late", 8)
     b.output("y", 8, early)
     late.assign(a)
     early.assign(~late)
@@ -156,7 +157,9 @@ def test_printing_changes_the_form_alone(target: Target):
 
 def contents(module: ast.ModuleDef) -> tuple[dict[str, DeclaredSignal], dict[str, str], list[str]]:
     """Signals and assignments of a module by name, and the text of all else, in order."""
-    write, assigned, others = _writer(), {}, []
+    write = _writer()
+    assigned = {}
+    others = []
     for item in module.items:
         for part in getattr(item, "list", (item,)):
             if isinstance(part, ast.Assign):

@@ -63,7 +63,8 @@ def shape(npu: Npu, rng: random.Random) -> FormedWindows:
 
 
 def shapes(npu: Npu, count: int) -> list[FormedWindows]:
-    rng, windows = random.Random(npu.array.kfp), list[FormedWindows]()
+    rng = random.Random(npu.array.kfp)
+    windows = list[FormedWindows]()
     while len(windows) < count:
         one = shape(npu, rng)
         one = one.upright if one.together == 1 and present(npu.former_sizes).column >= one.width * one.channels else one
@@ -80,7 +81,8 @@ def packed(lanes: np.ndarray, bits: int) -> int:
 
 def frame_words(npu: Npu, formed: FormedWindows, image: np.ndarray) -> list[int]:
     """Positions side by side, row after row; a position has some rows of the map, of which those beside it are 0."""
-    (rows, columns), above = formed.sent, formed.window.padding[0] - formed.lead[0] * formed.together
+    rows, columns = formed.sent
+    above = formed.window.padding[0] - formed.lead[0] * formed.together
     below = max(0, rows * formed.together - above - formed.height)
     padded = np.pad(image, ((above, below), (0, 0), (0, 0)))[: rows * formed.together, :columns]
     positions = padded.reshape(rows, formed.together, columns, -1).swapaxes(1, 2).reshape(rows * columns, -1)
@@ -105,7 +107,8 @@ def word(npu: Npu, values: np.ndarray) -> int:
     """What the array gets for a word of values, which are below 0 where there is no tap."""
     if not npu.array.planes:
         return packed(np.maximum(values, 0), npu.former_lane_bits)
-    used, bits = values != UNUSED, []
+    used = values != UNUSED
+    bits = []
     for plane in plane_order(npu.array.planes):
         bits += (used if plane == npu.array.planes else used & (values >> plane & 1 == 1)).tolist()
     return packed(np.array(bits), 1)
@@ -127,7 +130,8 @@ class Always:
 
 def cycles(formed: FormedWindows, frames: int) -> tuple[list[int], list[int]]:
     """Cycles after the start in which words come and leave, by the flow model."""
-    source, arrivals = Always(), list[int]()
+    source = Always()
+    arrivals = list[int]()
     former = WindowFormer(source, formed, frames)
     while (cycle := former.next()) is not None:
         arrivals.append(cycle)
@@ -137,7 +141,8 @@ def cycles(formed: FormedWindows, frames: int) -> tuple[list[int], list[int]]:
 
 def check(built: Bench, npu: Npu, formed: FormedWindows, seed: int, stall: float) -> None:
     """Two frames."""
-    rng, bits = np.random.default_rng(seed), npu.former_lane_bits
+    rng = np.random.default_rng(seed)
+    bits = npu.former_lane_bits
     images = rng.integers(0, 1 << bits, (2, formed.height, formed.width, formed.channels))
     built.set(**former_values(formed, npu))
     source = Source(built, "in_", [{"data": w} for x in images for w in frame_words(npu, formed, x)], stall, seed)

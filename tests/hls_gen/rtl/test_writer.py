@@ -13,7 +13,8 @@ from bitloom.hls_gen.rtl.sequencer.writer import writer
 
 from .bench import Agent, Bench, Source, load, pack, run, steady
 
-LANES, SIZES = {"kfp": 2, "kgp": 2}, {"skip_words": 9, "joined_words": 5, "layers": 4, "tuple_words": 16}
+LANES = {"kfp": 2, "kgp": 2}
+SIZES = {"skip_words": 9, "joined_words": 5, "layers": 4, "tuple_words": 16}
 NPU = Npu.of(engine="integer", feature_bits=3, weight_bits=2, shift_bits=0, **LANES, **SIZES)
 HOST, LOOP, SKIP = range(3)
 MAPS = [(HOST, 0, 7, 0, 0), (LOOP, 1, 24, 1, 5), (SKIP, 0, 5, 3, 3), (LOOP, 1, 6, 2, 1)]
@@ -24,7 +25,10 @@ class Written(Agent):
     """Collects what is written; ``free``: how often the ring has room, from the second cycle after reset on."""
 
     def __init__(self, bench: Bench, count: int, free: float = 1):
-        self.bench, self.count, self.free, self.random = bench, count, free, random.Random(3)
+        self.bench = bench
+        self.count = count
+        self.free = free
+        self.random = random.Random(3)
         self.after_reset = False
         self.words: list[int] = []
         self.rows: list[int] = []
@@ -54,7 +58,8 @@ def bench():
 
 def streams(frames: int, draw: random.Random) -> tuple[dict[str, list[dict[str, int]]], list[int]]:
     """Words of each inlet, and all in the order in which they must be written."""
-    names, expected = ("host_", "loop_", "skip_"), list[int]()
+    names = ("host_", "loop_", "skip_")
+    expected = list[int]()
     words: dict[str, list[dict[str, int]]] = {name: [] for name in names}
     for inlet, joins, count, first, second in MAPS * frames:
         turns = [inlet] * first + [SKIP] * second if joins else [inlet]

@@ -267,7 +267,8 @@ def tiny_build(tmp_path: Path) -> builds.Build:
 
 def test_a_build_has_both(tiny_build: builds.Build):
     """In synthesis/ only what differs from rtl/; nothing of an older build stays."""
-    model, names = networks.load("digits-cnn"), ["popcount_planes_8_6_7.v"]
+    model = networks.load("digits-cnn")
+    names = ["popcount_planes_8_6_7.v"]
     wider = size_memories("digits", [model], TINY.changed(kfp=16))
     builds.build(tiny_build.folder, wider, [model])
     assert [path.name for path in (tiny_build.folder / "synthesis").iterdir()] != names

@@ -180,7 +180,8 @@ def test_error_is_stated() -> None:
 
 @pytest.mark.parametrize("name", DESIGNS_RECORDED)
 def test_reference_designs_are_estimated_within_the_stated_error(name: str) -> None:
-    by_model, recorded = estimate(reference(name)), RECORDED[name]
+    by_model = estimate(reference(name))
+    recorded = RECORDED[name]
     by_yosys = Resources(**recorded)
     assert (
         abs(by_model.device_lut / by_yosys.device_lut - 1) <= error()["worst"] + 0.005

@@ -64,8 +64,10 @@ def test_bit_exact(binarised: Build, name: str, stall: float) -> None:
 
 
 def test_kernels_may_be_any_integers_of_the_same_signs(binarised: Build) -> None:
-    model, rng = MODELS["unsigned_8"], np.random.default_rng(1)
-    manifest, program = Manifest.load(binarised.bit.with_suffix(".manifest.json")), binarised.program("unsigned_8")
+    model = MODELS["unsigned_8"]
+    rng = np.random.default_rng(1)
+    manifest = Manifest.load(binarised.bit.with_suffix(".manifest.json"))
+    program = binarised.program("unsigned_8")
     parts = list[np.ndarray]()
     for head, memory, rows in packets(manifest, program.parameters):
         rows = rows[:, : memory.words]

@@ -141,7 +141,8 @@ def test_fields_of_one_engine_are_refused_by_the_other(engine: str, key: str) ->
 @pytest.mark.parametrize("words", ["--kgp 4", "--raster", "--accumulators 2", "--kernel-ram block", "--one-memory"])
 def test_a_named_design_keeps_its_npus(words: str) -> None:
     """And each of them has what was asked for; so have the rest of the design's choices."""
-    model, given = networks.load("digits-cnn"), asked(*words.split())
+    model = networks.load("digits-cnn")
+    given = asked(*words.split())
     design = REFERENCE_DESIGNS["digits-cnn-pipeline"]
     chosen = chosen_design(model, replace(given, design="digits-cnn-pipeline"))
     assert chosen == replace(design, npus=tuple(npu.changed(**given.folding) for npu in design.npus))

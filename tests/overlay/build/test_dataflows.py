@@ -49,7 +49,8 @@ def test_input_stationary_is_exact(kind: str, dataflow: str, tmp_path: Path) -> 
 
 def test_tuple_memories_become_smaller() -> None:
     """One pass takes all kernels: a window's tuples are let go after it, not after the last kernel group."""
-    model, roomy = networks.load("digits-cnn"), DIGITS.changed(accumulators=16)
+    model = networks.load("digits-cnn")
+    roomy = DIGITS.changed(accumulators=16)
     plans = {name: plan(model, [roomy], CompileChoices(dataflow=name)) for name in ("output_stationary", "auto")}
     held = {
         name: [rows.row("layers")["hold_tuples"] for rows in npu_rows(network_plan)]
@@ -62,7 +63,8 @@ def test_tuple_memories_become_smaller() -> None:
 
 
 def test_a_pass_takes_as_many_groups_as_divide_all_of_them() -> None:
-    model, npu = networks.load("digits-cnn"), BINARY.changed(accumulators=4)
+    model = networks.load("digits-cnn")
+    npu = BINARY.changed(accumulators=4)
     for count, passes in {2: (3, 2), 3: (2, 3), 5: (2, 3)}.items():
         network_plan = plan(model, [npu], CompileChoices(dataflow={"conv_1": f"input_stationary:{count}"}))
         assert (network_plan.layers[0].passes, network_plan.layers[0].inner) == passes
@@ -73,7 +75,8 @@ def test_a_pass_takes_as_many_groups_as_divide_all_of_them() -> None:
 
 def test_a_pass_that_would_take_one_group_is_refused() -> None:
     """A layer of one group has nothing to divide."""
-    model, npu = networks.load("digits-cnn"), BINARY.changed(accumulators=4)
+    model = networks.load("digits-cnn")
+    npu = BINARY.changed(accumulators=4)
     rule = "dataflow must be one of output_stationary, input_stationary, input_stationary:N (N >= 2), auto"
     with value_error(f"{rule}, got 'input_stationary:1'"):
         plan(model, [npu], CompileChoices(dataflow="input_stationary:1"))

@@ -45,7 +45,8 @@ def test_cycles_do_not_hang_on_the_number_of_frames(
     model: Model, build: builds.Build, frames, batch, transfers
 ) -> None:
     """The first frame alone gives the latency; what comes after it in a transfer, the cycles between frames."""
-    images, alone = digits.load_digits().test_images[:frames], Conditions(first_alone=True)
+    images = digits.load_digits().test_images[:frames]
+    alone = Conditions(first_alone=True)
     done = run(build, model, images, batch=batch, conditions=alone)
     assert (done.bit_exact_frames, done.transfers) == (frames, transfers)
     assert (done.latency, done.cycles_between_frames) == (1_378, 1_358)

@@ -67,14 +67,16 @@ class Extreme:
 
 def images(model: Model) -> np.ndarray:
     """(12, 1, 1, C): for each kernel the image of its largest sum and that of its smallest."""
-    source, weight = model.network.input.encoding, model.arrays["dense_1"]["weight"].astype(np.int64)  # (6, 1, 1, C)
+    source = model.network.input.encoding
+    weight = model.arrays["dense_1"]["weight"].astype(np.int64)  # (6, 1, 1, C)
     products = weight * source.low, weight * source.high
     largest = np.where(products[0] > products[1], source.low, source.high)
     smallest = np.where(products[0] > products[1], source.high, source.low)
     return np.concatenate([largest, smallest])
 
 
-ACT, REQUANTISE = Threshold(name="act_1"), Requantise(name="act_1", encoding=INT8)
+ACT = Threshold(name="act_1")
+REQUANTISE = Requantise(name="act_1", encoding=INT8)
 BITS = {
     "bits_raw": Extreme(8190, BIPOLAR, BIPOLAR),
     "bits": Extreme(8190, BIPOLAR, BIPOLAR, (ACT,)),

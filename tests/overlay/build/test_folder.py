@@ -198,7 +198,8 @@ def test_without_a_list_all_is_the_users(tmp_path: Path, listing: str) -> None:
 def test_a_full_disk_leaves_the_old_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     """The disk is full when the ``number``-th file is written, moves.json the last of them."""
     put(tmp_path, OLD)
-    before, written = contents(tmp_path), []
+    before = contents(tmp_path)
+    written = []
 
     def full(write: Callable[..., None]) -> Callable[..., None]:
         def wrapped(path: Path, data: bytes | str) -> None:

@@ -51,7 +51,8 @@ def test_a_design_for_a_grouped_network_has_parts_and_fewer_kernel_rows(folding:
     model = random_model(network, 1, 16)
     choices = CompileChoices(map_order="raster")
     design = size_memories(f"sized_{folding.engine}", [model], folding, choices)
-    npu, visits = design.npus[0], 1 if integer else 2
+    npu = design.npus[0]
+    visits = 1 if integer else 2
     assert npu.sequencer.tuple_parts == 1
     # conv_0: 2 words, 4 groups; conv_1: 9 taps of 1 word, 4 groups; conv_2: 4 taps of 2 words, 2 groups
     assert npu.array.kernel_rows == visits * (4 * 2 + 9 * 4 + 4 * 2 * 2)
@@ -64,9 +65,11 @@ def test_rows_of_nonsense_do_no_lasting_harm(field: str) -> None:
     """A row that leads past the tuple gives other results, or none in time; the next program is computed rightly."""
     bit, manifest = overlay(GROUPED["int_parts"])
     network = block(signed(4), Requantise)
-    model, images = random_model(network, 1, 16), random_images(network, 2, 1)
+    model = random_model(network, 1, 16)
+    images = random_images(network, 2, 1)
     program = compile_model(model, manifest)
-    layers, parameters = manifest.memory(0, "layers"), program.parameters.copy()
+    layers = manifest.memory(0, "layers")
+    parameters = program.parameters.copy()
     one = layers.field(field)
     (at,) = [rows for header, memory, rows in packets(manifest, parameters) if memory.name == "layers"]
     for bit_number in range(one.lsb, one.lsb + one.width):

@@ -77,7 +77,8 @@ def test_a_chain_that_computes_no_part():
 
 def test_a_network_that_fits_is_not_cut():
     """Though its first layers alone take more than all of them."""
-    kind, pick = networks.KINDS["depthwise"], Pick("auto", "depthwise", 1)
+    kind = networks.KINDS["depthwise"]
+    pick = Pick("auto", "depthwise", 1)
     network = kind.network(pick)
     npus = networks._npus(pick, kind)
     model = networks._model(network, 1, npus)
@@ -150,7 +151,8 @@ def on_pynq_z1(name: str) -> tuple[CompiledNetwork[Program], dict[str, float]]:
     """The compiled network; area by the model, programs, stream words of all parameters, and cycles of a frame that
     equals golden's."""
     compiled = built(name, "pynq-z1")
-    model, area = compiled.model, estimate(compiled.design)
+    model = compiled.model
+    area = estimate(compiled.design)
     assert compiled.board.holds(area)
     bit, manifest = overlay(compiled.design)
     network = for_design(compiled.network, manifest.digest)

@@ -55,7 +55,8 @@ def check(case: BoardCase, pick: Pick) -> set[str]:
     choices = drawn_choices(kind, design, mapping, pick)
     pauses = {"source": (0.0, 0.4), "sink": kind.reader_pauses}
     stalls = {stream: pick.of(shares) for stream, shares in pauses.items()}
-    seed, frames = pick.seed(), max(kind.batches)
+    seed = pick.seed()
+    frames = max(kind.batches)
     if len(design.npus) == 1 and design.npus[0].has_skip:
         choices = replace(choices, shortcuts=SHORTCUTS[seed % 2])
     if len(design.npus) == 1 and design.npus[0].depthwise:
@@ -81,7 +82,8 @@ def drawn_choices(kind: NetworkKind, design: Design, mapping: list[int] | None, 
     raster = any(npu.sequencer.raster for npu in design.npus)
     order = "raster" if raster else pick.of(kind.orders)
     chunks = [chunk for chunk in kind.chunks if chunk != "lines" or len(design.npus) > 1]
-    dataflow, chunk = "output_stationary", pick.of(chunks)
+    dataflow = "output_stationary"
+    chunk = pick.of(chunks)
     accumulators = [npu.array.accumulators for npu in design.npus]
     if max(accumulators) > 1:
         dataflows = ["output_stationary", "auto", *(["input_stationary:2"] if min(accumulators) > 1 else [])]
@@ -102,7 +104,8 @@ def suited(choices: CompileChoices, design: Design, model: Model) -> Dataflow:
 def uses(design: Design, model: Model, choices: CompileChoices, comparison: Comparison) -> list[str]:
     """Words for what a network made use of."""
     network_plan = comparison.plan
-    layers, parts = network_plan.lowered.layers, 0
+    layers = network_plan.lowered.layers
+    parts = 0
     if design.npus[0].sequencer.tuple_parts:
         parts = layers_with_fewer_beats(design, model, choices, comparison)
     used = {

@@ -162,14 +162,16 @@ def test_cnv_takes_as_many_cycles_as_the_model_says(folder: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("stall", [0.0, STALL])
 def test_cnv_gives_the_scores_of_the_board(stall: float, folder: Path) -> None:
-    model, recorded = board_data.trained("cnv-w1a1"), board_data.photographs()
+    model = board_data.trained("cnv-w1a1")
+    recorded = board_data.photographs()
     check_outputs(measured("cnv-w1a1", folder)[1], model, recorded.images, recorded.outputs, stall=stall)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stall", [0.0, STALL])
 def test_cnv_gives_the_recorded_scores_of_16_images(stall: float, folder: Path) -> None:
-    model, recorded = board_data.trained("cnv-w1a1"), board_data.cifar()
+    model = board_data.trained("cnv-w1a1")
+    recorded = board_data.cifar()
     assert len(recorded.images) == 16
     check_outputs(measured("cnv-w1a1", folder)[1], model, recorded.images, recorded.outputs, stall=stall)
 
@@ -178,7 +180,8 @@ def test_cnv_gives_the_recorded_scores_of_16_images(stall: float, folder: Path) 
 @pytest.mark.parametrize("name", ["cnv-w1a1-max", "cnv-w1a1-z020", "cnv-w1a1-zcu104"])
 def test_faster_cnv(name: str, folder: Path) -> None:
     check_figures(name, folder)
-    model, recorded = board_data.trained("cnv-w1a1"), board_data.cifar()
+    model = board_data.trained("cnv-w1a1")
+    recorded = board_data.cifar()
     check_outputs(measured(name, folder)[1], model, recorded.images, recorded.outputs, stall=STALL)
 
 
@@ -208,7 +211,8 @@ def test_ring_of_3(folder: Path) -> None:
 @pytest.mark.slow
 def test_every_layer_of_cnv_gives_what_the_board_recorded(folder: Path) -> None:
     """Networks that end after each layer, one after another on the bitstream made for the whole one."""
-    model, recorded = board_data.trained("cnv-w1a1"), board_data.cifar()
+    model = board_data.trained("cnv-w1a1")
+    recorded = board_data.cifar()
     build = measured("cnv-w1a1-ring3", folder)[1]
     manifest = Manifest.load(build.bit.with_suffix(".manifest.json"))
     assert [*CUTS, "dense_8"] == list(recorded.maps)
@@ -228,7 +232,8 @@ def test_lfc_takes_512_cycles_a_frame(folder: Path) -> None:
 @pytest.mark.sample(1)
 @pytest.mark.parametrize(("stall", "count"), [(0.0, 256), (STALL, 64)])
 def test_lfc_gives_what_the_board_recorded(stall: float, count: int, folder: Path) -> None:
-    model, recorded = board_data.trained("lfc-w1a1"), board_data.mnist()
+    model = board_data.trained("lfc-w1a1")
+    recorded = board_data.mnist()
     assert len(recorded.images) == 256
     build = measured("lfc-w1a1", folder)[1]
     check_outputs(build, model, recorded.images[:count], recorded.outputs[:count], stall=stall)
@@ -266,7 +271,8 @@ class TestDesignsWithIntegers:
 
     @pytest.mark.parametrize("stall", [0.0, STALL])
     def test_a_batch_larger_than_all_memories_streams_through(self, name: str, stall: float, folder: Path) -> None:
-        build, model = measured(name, folder)[1], networks.load(REFERENCE_DESIGNS[name].network)
+        build = measured(name, folder)[1]
+        model = networks.load(REFERENCE_DESIGNS[name].network)
         frame = model.network.input.size * model.network.input.encoding.bits
         count = max(timing.FRAMES_IN_FLIGHT, store_bits(build.design) // frame) + 1
         images = random_images(model.network, count, 11)

@@ -19,7 +19,8 @@ from .board_cases import GRAPH_NPU
 
 def conv(name: str, reads: str, channels: int, side: int = 1, stride: int = 1) -> tuple[Layer, Layer]:
     """A convolution and its requantisation, which is called after it."""
-    act, padding = name.replace("conv", "act"), (0, 0, side - 1, side - 1)
+    act = name.replace("conv", "act")
+    padding = (0, 0, side - 1, side - 1)
     window = {"kernel": (side, side), "stride": (stride, stride), "padding": padding}
     layer = Conv(name=name, out_channels=channels, weight=signed(8), inputs=(reads,), **window)
     return layer, Requantise(name=act, encoding=signed(8), inputs=(name,))

@@ -105,7 +105,8 @@ def test_build_and_report_tell_it(tmp_path: Path) -> None:
     save(model, tmp_path / "mixed.npz")
     built = CliRunner().invoke(bitloom, ["build", str(tmp_path / "mixed.npz"), "--out", str(tmp_path / "built")])
     assert f"mixed: {TOLD}\n" in built.stderr
-    folder, page = str(tmp_path / "built"), tmp_path / "report.html"
+    folder = str(tmp_path / "built")
+    page = tmp_path / "report.html"
     result = CliRunner().invoke(bitloom, ["report", folder, "--frames", "2", "--out", str(page), "--json"])
     assert result.exit_code == 0, result.output
     assert f'<p class="note">{TOLD}.</p>' in page.read_text(encoding="utf-8")
@@ -115,7 +116,8 @@ def test_build_and_report_tell_it(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_cnv_w2a2_on_a_pynq_z1(tmp_path: Path) -> None:
     """By default, within the board's block RAM and LUTs."""
-    model, limit = zoo.load("cnv-w2a2"), board("Pynq-Z1")
+    model = zoo.load("cnv-w2a2")
+    limit = board("Pynq-Z1")
     design = chosen_design(model).design("cnv-w2a2", [model])
     area = estimate(design)
     assert design.npus[0].array.lanes_per_weight == 2

@@ -26,7 +26,9 @@ from bitloom.overlay.build.run import run
 from bitloom.overlay.virtual.sim import lint
 from tests.cases import random_images, random_model
 
-KFPS, KGPS, FAN_INS = (1, 2, 3, 8), (1, 2, 3), (1, 2, 3, 4, 8)
+KFPS = (1, 2, 3, 8)
+KGPS = (1, 2, 3)
+FAN_INS = (1, 2, 3, 4, 8)
 ALL = [(engine, *sizes) for engine in ("binary", "integer") for sizes in product(KFPS, KGPS, FAN_INS)]
 QUICK = [("binary", 1, 1, 1), ("binary", 2, 3, 3), ("integer", 1, 1, 1), ("integer", 3, 2, 1)]
 """Engine, KFP, KGP and fan-in of the default tier's."""

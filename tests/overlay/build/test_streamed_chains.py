@@ -135,7 +135,8 @@ def test_packets_for_another_npu_are_refused(model: Model) -> None:
     """A packet whose number, layer or NPU is not the one in turn; then right results again."""
     design = tight(model, ring([DIGITS, NEXT]))
     bit, manifest = overlay(design)
-    program, images = compile_model(model, manifest, PULL), random_images(model.network, 3, 1)
+    program = compile_model(model, manifest, PULL)
+    images = random_images(model.network, 3, 1)
     sent = [
         np.concatenate([head.words(manifest.packet_magic), rows.ravel()])
         for head, _, rows in packets(manifest, program.weights, kind="WEIGHTS")

@@ -67,12 +67,15 @@ def test_kernel_memory_holds_two_layers(model: Model, build: builds.Build) -> No
 
 def test_weights_are_loaded_while_layers_are_computed(model: Model, build: builds.Build) -> None:
     """A frame takes far fewer cycles than its beats and its stream words one after the other."""
-    count, stream_words = 30, build.design.stream_bits // 32
+    count = 30
+    stream_words = build.design.stream_bits // 32
     done = run(build, model, digits.load_digits().test_images[:count])
     program, counters = done.program, done.counters
     block = (len(program.weights) + HEADER_WORDS + program.payload_words) // stream_words
     assert counters["words_in"] == count * block
-    beats, load, cycles = program.ideal_cycles, len(program.weights) // stream_words, done.cycles_per_frame
+    beats = program.ideal_cycles
+    load = len(program.weights) // stream_words
+    cycles = done.cycles_per_frame
     assert load > 0.2 * beats
     assert cycles - beats < 0.3 * load  # most of the load is hidden
     assert counters["npu0_wait_weights"] < 0.25 * load * count
@@ -203,12 +206,14 @@ def test_the_device_refuses_and_recovers(board, accelerator, name, change) -> No
 def test_too_few_weights(board, accelerator) -> None:
     """The layer waits; the time-out says for what. The next call is right again."""
     accelerator.program = board.with_weights(board.streamed()[:-1])
-    accelerator._waiting.timeout, before = 0.5, board.device.timeout_cycles
+    accelerator._waiting.timeout = 0.5
+    before = board.device.timeout_cycles
     board.device.timeout_cycles = 1 << 40  # the driver's time-out comes first
     with pytest.raises(Timeout, match=r"five: 1 frames must be computed, got no progress .* npu0.WAITS_WEIGHTS 1"):
         accelerator.predict(board.images[:1])
     assert accelerator.registers.read("NPU0_WAIT_WEIGHTS") > 0
-    board.device.timeout_cycles, accelerator._waiting.timeout = before, 10
+    board.device.timeout_cycles = before
+    accelerator._waiting.timeout = 10
     accelerator.program = board.program
     board.right(accelerator)
 

@@ -55,7 +55,8 @@ def test_networks_that_are_trained_anew(build: Path, tmp_path: Path) -> None:
     models = [retrained(tmp_path, f"mine-{seed}", seed) for seed in (1, 2)]
     done = call("compile", *(tmp_path / f"{m.network.name}.npz" for m in models), "--for", build, "--json")
     assert done.exit_code == 0, done.output
-    facts, loaded = json.loads(done.stdout), builds.load(build)
+    facts = json.loads(done.stdout)
+    loaded = builds.load(build)
     paths = [tmp_path / f"{m.network.name}.program.npz" for m in models]
     assert [Path(one["file"]) for one in facts["programs"]] == paths
     assert [one["mapping"] for one in facts["programs"]] == [[0, 1, 1, 1]] * 2
@@ -87,7 +88,8 @@ def test_choices_of_its_own(build: Path, tmp_path: Path) -> None:
     done = call("compile", "digits-cnn", "--for", build, "--out", tmp_path, "--mapping", "0,0,0,1", "--chunk", "tuples")
     assert done.exit_code == 1
     assert "NPU 0 of design digits-cnn has" in done.output
-    roomy, orders = tmp_path / "roomy", ("pull", "raster")
+    roomy = tmp_path / "roomy"
+    orders = ("pull", "raster")
     assert call("build", "cnv-w1a1", "digits-cnn", "--kfp", 8, "--kgp", 4, "--out", roomy).exit_code == 0
     for order in orders:
         done = call("compile", "digits-cnn", "--for", roomy, "--out", tmp_path / order, "--map-order", order)

@@ -35,7 +35,8 @@ def parameters(command: click.Command, name: str) -> Iterator[tuple[str, click.P
 
 def form(parameter: click.Parameter) -> str:
     """An option's limits and default; how an argument must be given."""
-    default, given = parameter.default, [parameter.opts[-1]]
+    default = parameter.default
+    given = [parameter.opts[-1]]
     if isinstance(parameter.type, click.IntRange | click.FloatRange):
         given.append(parameter.type._describe_range())
     if isinstance(default, int | float | str | tuple) and default is not False and default != "":

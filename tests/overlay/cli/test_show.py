@@ -39,7 +39,8 @@ def test_every_figure_is_printed_whole(monkeypatch, capsys, width) -> None:
 
 def test_parts_have_the_label_columns_each(monkeypatch, capsys) -> None:
     set_width(monkeypatch, 40)
-    header, rows = ["accumulate", "structure", "LUT", "FF", "levels"], [["popcount", "collect", "1,234", "567", "8"]]
+    header = ["accumulate", "structure", "LUT", "FF", "levels"]
+    rows = [["popcount", "collect", "1,234", "567", "8"]]
     text = printed(capsys, show.grid, "areas", header, rows, labels=2)
     shown = [line for line in lines(text) if line[0] == "popcount"]
     assert shown == [["popcount", "collect", "1,234", "567"], ["popcount", "collect", "8"]]

@@ -65,7 +65,8 @@ def folder(build, tmp_path_factory):
 def driver(folder: Path, *words: object, status: int = 0) -> str:
     """What driver.py prints, on standard output or, where it fails, as its error. It runs in this process, which has
     imported PYNQ; what a process does is tested below."""
-    boards, status_or_error = [], None
+    boards = []
+    status_or_error = None
     with (
         pytest.MonkeyPatch.context() as patch,
         redirect_stdout(io.StringIO()) as printed,

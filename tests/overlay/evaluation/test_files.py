@@ -16,7 +16,8 @@ from tests.errors import value_error
 from .networks import network
 
 NET = network()
-X, Y = np.arange(24, dtype=np.uint8).reshape(4, 2, 3, 1), np.array([2, 0, 1, 2])
+X = np.arange(24, dtype=np.uint8).reshape(4, 2, 3, 1)
+Y = np.array([2, 0, 1, 2])
 
 
 def idx(values: np.ndarray) -> bytes:

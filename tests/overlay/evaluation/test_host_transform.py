@@ -194,7 +194,8 @@ def test_resnet8_is_right_on_672_of_761_images(tmp_path: Path) -> None:
     """The network of MLPerf Tiny was trained on pixels of 0..255; its integers are 128 less."""
     source = board_data.file("mlperf_tiny/pretrainedResnet_quant.tflite")
     imported = import_file(source)
-    network, rule = imported.model.network, class_rule(imported.model.network, host=imported.host)
+    network = imported.model.network
+    rule = class_rule(imported.model.network, host=imported.host)
     images = labelled_images(str(board_data.file("cifar10_test_first761.npz")), network, real=True)
     assert fitting_transforms(imported.host) == ("host",)
     for text, right, doubts in (

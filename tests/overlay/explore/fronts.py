@@ -18,7 +18,8 @@ def lines(rows: Iterable[Row]) -> list[str]:
     """The lines of designs."""
     texts = []
     for row in rows:
-        figures, area = row.figures, row.figures.area
+        figures = row.figures
+        area = row.figures.area
         numbers = (figures.cycles, figures.latency, area.lut, area.ff, area.lutram, area.bram36, area.dsp)
         texts.append(" ".join(f"{number:g}" for number in numbers))
     return texts

@@ -50,7 +50,8 @@ def test_command(tmp_path: Path) -> None:
     for word in ("Pareto front", "chosen", "cycles", "latency", "designs that it was not fitted to"):
         assert word in result.stdout
     model = networks.load("digits-cnn")
-    candidate, folder = Candidate.load(saved, model), tmp_path / "build"
+    candidate = Candidate.load(saved, model)
+    folder = tmp_path / "build"
     built = CliRunner().invoke(bitloom, ["build", "digits-cnn", "--foldings", str(saved), "--out", str(folder)])
     assert built.exit_code == 0, built.output
     build = builds.load(folder)

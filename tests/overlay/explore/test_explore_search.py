@@ -371,7 +371,8 @@ def test_what_is_only_late_is_refined(monkeypatch: pytest.MonkeyPatch) -> None:
         return candidate, replace(known, latency=10 if known.cycles == 300 else 11)
 
     monkeypatch.setattr(search, "refine", refined)
-    budget, fits = Budget(lut=100, latency=10), late_row(500, 5)
+    budget = Budget(lut=100, latency=10)
+    fits = late_row(500, 5)
     rows = [late_row(400, 20), late_row(300, 20), late_row(200, 20), late_row(100, 20, lut=101)]
     rows += [late_row(600, 20), fits, late_row(250, 20)]
     refined_rows = search._refined(Mock(), rows, budget, fits)
@@ -407,7 +408,8 @@ def test_a_price_adds_up() -> None:
 def test_what_a_refinement_tries() -> None:
     """Another dataflow of a layer alone on its NPU, unless it has one group, and twice the KGP behind the first NPU:
     number of the NPU, its accumulators and KGP, and the layers that are input stationary."""
-    refining, name = importlib.import_module("bitloom.overlay.explore.refine"), "lfc-w1a1"
+    refining = importlib.import_module("bitloom.overlay.explore.refine")
+    name = "lfc-w1a1"
     npus = REFERENCE_DESIGNS[name].npus
     given = Candidate(name, npus, (0, 1, 2, 3), dataflow={"dense_1": "input_stationary"})
     tried = [
@@ -427,7 +429,9 @@ def test_what_a_refinement_tries() -> None:
 
 @pytest.mark.slow
 def test_more_halvings_come_nearer_to_the_budget() -> None:
-    model, budget, cycles = networks.find("digits-cnn"), Budget(lut=5_000), []
+    model = networks.find("digits-cnn")
+    budget = Budget(lut=5_000)
+    cycles = []
     for halvings in (0, 2):
         progress = Mock()
         effort = Effort(points=2, halvings=halvings)
@@ -444,12 +448,14 @@ def test_more_halvings_come_nearer_to_the_budget() -> None:
 
 def test_the_pool_is_as_narrow_as_the_interval_allows() -> None:
     """B19: half of a chosen PFP would cost cycles, latency or LUTs, in every design of the front."""
-    model, narrower = networks.load("digits-cnn"), 0
+    model = networks.load("digits-cnn")
+    narrower = 0
     effort = Effort(points=2, halvings=0)
     front = explore(model, Budget(lut=20_000), map_order="raster", effort=effort).front
     assert lines(front) == FRONTS["digits-cnn, 20,000 LUTs"]
     for row in front:
-        npus, known = row.candidate.npus, row.figures
+        npus = row.candidate.npus
+        known = row.figures
         for n, npu in enumerate(npus):
             if npu.pool_unit and present(npu.pool_unit).pfp > 1:
                 half = (*npus[:n], npu.changed(pfp=present(npu.pool_unit).pfp // 2), *npus[n + 1 :])

@@ -97,7 +97,8 @@ def test_shares_and_limits() -> None:
     ],
 )
 def test_what_is_no_front_is_refused(tmp_path: Path, place: list[str | int], change: dict[str, Any], rule: str) -> None:
-    path, data = tmp_path / "explored.json", printed(front())
+    path = tmp_path / "explored.json"
+    data = printed(front())
     reduce(getitem, place, data).update(change)
     path.write_text(json.dumps(data))
     with value_error(f"{path}: {rule}"):

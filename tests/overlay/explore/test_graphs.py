@@ -135,7 +135,8 @@ def searched(make: Callable[[], Model], dsp: int) -> Explored:
 @pytest.mark.parametrize("name", ["residual", pytest.param("separable", marks=pytest.mark.slow)])
 def test_what_a_graph_gets(name: str) -> None:
     """With few DSP blocks: window former, shared multipliers, and the blocks that the network has a use for."""
-    model, explored = MODELS[name](), searched(MODELS[name], {"residual": 100, "separable": 60}[name])
+    model = MODELS[name]()
+    explored = searched(MODELS[name], {"residual": 100, "separable": 60}[name])
     assert lines(explored.front) == FRONTS[name]
     assert explored.best is not None
     candidate = Candidate.from_dict(json.loads(json.dumps(explored.best.candidate.to_dict())))
@@ -229,7 +230,8 @@ def test_the_nearest_design_of_graphs_is_known(models: list[str]) -> None:
 @pytest.mark.parametrize(("name", "dsp"), [("residual", 4), pytest.param("separable", 6, marks=pytest.mark.slow)])
 def test_the_nearest_design_has_less_of_what_is_over(name: str, dsp: int) -> None:
     """Prices of DSP blocks rise before it is known that nothing fits."""
-    model, budget = MODELS[name](), Budget(dsp=1)
+    model = MODELS[name]()
+    budget = Budget(dsp=1)
     explored = explore(model, budget, map_order="raster", effort=QUICK)
     tries = Tries(model, budget, 64, SETTINGS[1:])
     mapped_npus = tries.mapped_npus(Task(tries.connections.possible()[0], tries.first, 1 << 20, FEW_NPUS))
@@ -263,7 +265,8 @@ def test_several_networks_get_one_design(tmp_path: Path) -> None:
     models = [residual(), separable()]
     for model in models:
         file.save(model, tmp_path / f"{model.network.name}.npz")
-    paths, saved = [str(tmp_path / f"{model.network.name}.npz") for model in models], tmp_path / "foldings.json"
+    paths = [str(tmp_path / f"{model.network.name}.npz") for model in models]
+    saved = tmp_path / "foldings.json"
     options = [
         "--lut",
         "15000",
@@ -296,7 +299,8 @@ def test_several_networks_get_one_design(tmp_path: Path) -> None:
 
 def test_one_npu_of_several_networks_keeps_to_the_budget() -> None:
     """At the price of LUTs alone, where the cheapest one would take too many DSP blocks."""
-    models, areas = [residual(), separable()], list[tuple[int, int]]()
+    models = [residual(), separable()]
+    areas = list[tuple[int, int]]()
     for budget in (Budget(), Budget(dsp=40)):
         tries = Tries(models, budget, 64, SETTINGS[2:])
         mapped_npus = tries.mapped_npus(Task(tries.connections.possible()[0], COUNTERS, 3_000, FEW_NPUS))

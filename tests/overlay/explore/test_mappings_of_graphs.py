@@ -82,7 +82,8 @@ def test_npus_that_must_be_alike_are_those_that_are_cheapest_together(
     less than nothing."""
     looked_at = Mock(side_effect=_RingNpus._cheapest)
     monkeypatch.setattr(_RingNpus, "_cheapest", lambda *given: looked_at(*given))
-    mapped_npus, counts = list[list[MappedNpu] | None](), list[int]()
+    mapped_npus = list[list[MappedNpu] | None]()
+    counts = list[int]()
     for together in (_RingNpus._together, _together_at_any_price):
         monkeypatch.setattr(_RingNpus, "_together", together)
         tries = Tries(residual(), Budget(), 64, SETTINGS)
@@ -108,7 +109,8 @@ def test_what_the_search_knows_of_npus_that_keep_integers_for_the_next(mapping: 
     """These have steps alike, and so have those that add them; cycles are those of the busiest, but for some waits."""
     model = signs()
     candidate = mapped(model, mapping, closed, RASTER, 1_000)
-    design, tries = candidate.design(model), Tries(model, Budget(), 64, SETTINGS)
+    design = candidate.design(model)
+    tries = Tries(model, Budget(), 64, SETTINGS)
     assert any(npu.skips_onward for npu in design.npus)
     for npu, after in zip(design.npus, design.npus[1:]):
         assert not npu.skips_onward or (npu.array.kgp, npu.results.ol) == (after.array.kgp, after.results.ol)
@@ -137,7 +139,8 @@ def test_mappings_of_graphs() -> None:
 
 @pytest.mark.parametrize(("model", "cycles"), [(residual, 500), pytest.param(fire, 900, marks=pytest.mark.slow)])
 def test_chains_with_copies_are_found_where_they_are_faster(model: Callable[[], Model], cycles: int) -> None:
-    net_model, explored = model(), searched(model, 100)
+    net_model = model()
+    explored = searched(model, 100)
     assert explored.best is not None
     assert explored.best.figures.cycles < cycles
     assert any("cut between fork and join" in words for words in explored.varied)

@@ -88,7 +88,8 @@ def test_rings(engines: str, expected: list[tuple[int, ...]]) -> None:
 
 
 def test_an_npu_of_a_ring_computes_its_layers_in_the_interval() -> None:
-    model, interval = networks.load("digits-cnn"), 4_000
+    model = networks.load("digits-cnn")
+    interval = 4_000
     candidate = ring_of(model, (0, 1, 0, 1), interval)
     assert (candidate.topology, candidate.mapping) == ("ring of 2", (0, 1, 0, 1))
     assert [npu.ports.inlets for npu in candidate.npus] == [("host", "ring"), ("ring",)]
@@ -154,7 +155,8 @@ def test_rings_simulate(tmp_path: Path, setting: MapSetting) -> None:
 @pytest.mark.slow
 def test_streamed_weights_are_found_where_kernels_do_not_fit(tmp_path: Path) -> None:
     """Six blocks of RAM hold no kernels of six layers at this rate; saved, built and simulated bit for bit."""
-    model, network, foldings = kernels(), tmp_path / "kernels.npz", tmp_path / "foldings.json"
+    model = kernels()
+    network, foldings = tmp_path / "kernels.npz", tmp_path / "foldings.json"
     file.save(model, network)
     options = [
         "--lut",

@@ -220,7 +220,8 @@ def test_commands(tmp_path):
     assert done.exit_code == 0, done.output
     written = sorted(p.name for p in tmp_path.iterdir())
     assert written == ["d.host.json", "d.import.html", "d.import.md", "d.npz", "d.onnx"]
-    model, ours = file.load(tmp_path / "d.npz"), zoo.find("digits-cnn")
+    model = file.load(tmp_path / "d.npz")
+    ours = zoo.find("digits-cnn")
     x = images(ours, 2)
     assert (model.forward(x) == ours.forward(x)).all()
 

@@ -63,7 +63,8 @@ def test_designs() -> None:
 def test_arrays() -> None:
     models = []
     for case in cases("networks")[:ARRAYS]:
-        network, npu = Network.from_dict(case["network"]), DESIGNS[case["design"]].npus[0]
+        network = Network.from_dict(case["network"])
+        npu = DESIGNS[case["design"]].npus[0]
         models.append(random_model(network, case["seed"], npu.array.acc_bits, npu.value("multiplier_bits")))
     assert digest(*(model_digest(model).encode() for model in models)) == "017e407028800ced"
 

@@ -37,7 +37,8 @@ def doubled():
 
 
 def folded(count, op="Add"):
-    chain, name = begun(), ""
+    chain = begun()
+    name = ""
     name = chain.constant(np.float32([1]))
     for _ in range(count):
         name = chain.weight(op, name, np.float32([1.5]))
@@ -111,7 +112,8 @@ def quantised_constants(count):
     return chain.node("Add", name).node("Conv", np.ones((3, 2, 3, 3), np.float32))
 
 
-ONE, ONES = np.float32([1]), np.ones((3, 2, 3, 3), np.float32)
+ONE = np.float32([1])
+ONES = np.ones((3, 2, 3, 3), np.float32)
 
 
 def reshaped(chain, number):

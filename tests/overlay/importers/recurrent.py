@@ -64,7 +64,9 @@ def layer(file: File, drawing: Array, widths: tuple[int, int, int]) -> Array:
     """Hidden values of a drawing, (28, 20) integers, with gates and state of so many bits."""
     before, behind, of_state = widths
     gates = [tuple(file.real(tensor) for tensor in gate) for gate in GATES]
-    scale, hidden, state, steps = file.scale(HIDDEN), np.zeros(CELLS), np.zeros(CELLS), []
+    scale = file.scale(HIDDEN)
+    hidden, state = np.zeros(CELLS), np.zeros(CELLS)
+    steps = []
     for row in drawing / 255:
         sums = [rounded(row @ w.T + hidden @ r.T + bias, GATE_RANGE, before) for w, r, bias in gates]
         functions = [np.tanh(each) if number == 2 else 1 / (1 + np.exp(-each)) for number, each in enumerate(sums)]

@@ -57,7 +57,8 @@ def test_a_condition_in_front_of_a_bend_is_the_one_behind_it(name):
 
 @pytest.mark.parametrize("name", BENDS)
 def test_floating_point_computes_the_same(name):
-    link, x = BENDS[name], np.array([[float(x)] for x in NUMBERS])
+    link = BENDS[name]
+    x = np.array([[float(x)] for x in NUMBERS])
     wanted = [[float(link.value(x, channel)) for channel in range(link.corners.size)] for x in NUMBERS]
     assert link.run(x).tolist() == [pytest.approx(row, abs=1e-15) for row in wanted]
 

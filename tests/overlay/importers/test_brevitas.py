@@ -38,7 +38,8 @@ def exported(net, shape, folder, count, export="export_qonnx"):
     """The imported network, images, and PyTorch's scores in float64: in float32 a sum may cross a boundary."""
     import brevitas.export
 
-    path, images = folder / "net.onnx", torch.rand(count, *shape)
+    path = folder / "net.onnx"
+    images = torch.rand(count, *shape)
     getattr(brevitas.export, export)(net, args=images[:1], export_path=str(path))
     with torch.no_grad():
         wanted = net.double()(images.double()).numpy()
@@ -128,7 +129,8 @@ def test_without_qonnx(bits, tmp_path):
     from brevitas import nn as quantised
 
     torch.manual_seed(bits)
-    bits_of_weights, kept = {"bias": False, "weight_bit_width": bits}, {"return_quant_tensor": True}
+    bits_of_weights = {"bias": False, "weight_bit_width": bits}
+    kept = {"return_quant_tensor": True}
     layers = [
         quantised.QuantIdentity(bit_width=8, **kept),
         quantised.QuantConv2d(3, 6, 3, padding=1, **bits_of_weights),

@@ -49,7 +49,8 @@ def digits_chain():
 @functools.cache
 def normalised():
     """digits-cnn with batch normalisation behind its sums, as a model, and that normalisation in floating point."""
-    ours, rng = zoo.load("digits-cnn"), np.random.default_rng(4)
+    ours = zoo.load("digits-cnn")
+    rng = np.random.default_rng(4)
     means = {name: rng.normal(0, spread, 10) for name, spread in (("gamma", 1), ("beta", 1), ("mean", 9))}
     norm = BatchNorm(name="norm", **means, var=rng.uniform(9, 900, 10), eps=1e-5)
     encoding, arrays, _ = affine(norm, ours.network.output.encoding)
@@ -60,7 +61,9 @@ def normalised():
 @pytest.fixture(scope="module")
 def programs(digits_chain, tmp_path_factory):
     """The design of digits-cnn, and the files of two programs for it: the network's, and digits-cnn's."""
-    imported, ours, folder = import_chain(digits_chain), zoo.load("digits-cnn"), tmp_path_factory.mktemp("board")
+    imported = import_chain(digits_chain)
+    ours = zoo.load("digits-cnn")
+    folder = tmp_path_factory.mktemp("board")
     bit, manifest = simulated.overlay(size_memories("digits", [ours], DIGITS))
     choices = CompileChoices(map_order="pull")
     compile_model(imported.model, manifest, choices, host=imported.host).save(folder / "chain.npz")
@@ -78,7 +81,8 @@ def test_the_classes_of_the_file(digits_chain, programs):
     try:
         with BitloomOverlay(str(programs[0])) as overlay:
             overlay.load(programs[1])
-            classes, scores = overlay.classify(images, batch=5), overlay.scores(images)
+            classes = overlay.classify(images, batch=5)
+            scores = overlay.scores(images)
             with value_error("chain: images must have shape (N, 1, 8, 8), got (12, 8, 8, 1)"):
                 overlay.classify(images.reshape(12, 8, 8, 1))
             overlay.load(programs[2])
@@ -87,7 +91,8 @@ def test_the_classes_of_the_file(digits_chain, programs):
             integers = random_images(zoo.load("digits-cnn"), 6, rng)
             largest = overlay.predict(integers).reshape(6, -1).argmax(axis=1)
             assert overlay.classify(integers).tolist() == largest.tolist()
-            sums, (model, norm) = overlay.predict(integers), normalised()
+            sums = overlay.predict(integers)
+            model, norm = normalised()
             overlay.load(programs[3])
             assert np.array_equal(overlay.predict(integers), model.forward(integers))
             wanted_there = norm.normalise(sums).reshape(len(integers), -1).argmax(axis=1)
@@ -138,7 +143,8 @@ def test_images_that_are_none(programs):
 
 def test_simulate_reads_real_numbers(programs, digits_chain, tmp_path):
     """As the file takes them; integers stay the input's own."""
-    program, network = Program.load(programs[1]), import_chain(digits_chain).model.network
+    program = Program.load(programs[1])
+    network = import_chain(digits_chain).model.network
     real = np.random.default_rng(2).normal(1, 1, (3, 1, 8, 8))
     np.save(tmp_path / "real.npy", real)
     assert np.array_equal(read_images(tmp_path / "real.npy", network, 2, program.host), program.to_input(real)[:2])

@@ -86,7 +86,8 @@ def test_a_mean_behind_a_concatenation(kernel):
 def onnx_ways(second=(0.06131, 0), *, behind):
     """Two convolutions of a map, real numbers behind one another, quantised once more."""
     rng = np.random.default_rng(3)
-    chain, around = onnx_files.Chain((2, 5, 6), opset=19), {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}
+    chain = onnx_files.Chain((2, 5, 6), opset=19)
+    around = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}
 
     def conv(outputs, inputs):
         chain.node("Conv", rng.integers(-3, 4, (outputs, inputs, 3, 3)).astype(np.float32), **around)

@@ -385,7 +385,8 @@ DEPTHS = {
 @pytest.mark.parametrize("name", DEPTHS)
 @pytest.mark.parametrize("reader", ["", "MatMul", "Conv", "AveragePool"])
 def test_depth_to_space_of_onnx(name, reader):
-    rng, (operator, attributes) = np.random.default_rng(9), DEPTHS[name]
+    rng = np.random.default_rng(9)
+    operator, attributes = DEPTHS[name]
     chain = quantised_onnx(rng, (3, 4, 6)).node(operator, blocksize=2, **attributes)
     if reader == "Conv":
         channels = 16 if operator == "SpaceToDepth" else 1
@@ -426,7 +427,8 @@ TRANSPOSED = {
 
 @pytest.mark.parametrize("name", TRANSPOSED)
 def test_a_transposed_convolution_of_onnx(name):
-    rng, attributes = np.random.default_rng(6), TRANSPOSED[name]
+    rng = np.random.default_rng(6)
+    attributes = TRANSPOSED[name]
     chain = quantised_onnx(rng)
     weight = chain.quant_weight(ternary(rng, 4, 2, 3, 3) * 0.5, 0.5, 2)
     bias = np.float32([0.0625] * 2 * attributes.get("group", 1))  # no ties
@@ -444,7 +446,8 @@ UNSIGNED = {
 
 def transposed_by_unsigned(name):
     """A transposed convolution whose weights are of 9 bits, less their zero point."""
-    rng, attributes = np.random.default_rng(6), UNSIGNED[name]
+    rng = np.random.default_rng(6)
+    attributes = UNSIGNED[name]
     chain = OnnxChain((2, 4, 5))
     first, second, last = (
         (np.float32(scale), chain.constant(zero, np.uint8)) for scale, zero in ((0.1, 128), (0.093, 119), (0.9, 131))
@@ -481,7 +484,8 @@ RESIZED = {
 
 @pytest.mark.parametrize("name", RESIZED)
 def test_resize(name):
-    rng, (inputs, attributes) = np.random.default_rng(6), RESIZED[name]
+    rng = np.random.default_rng(6)
+    inputs, attributes = RESIZED[name]
     chain = quantised_onnx(rng).node("Resize", *inputs, mode="nearest", **attributes)
     chain.node("Conv", ternary(rng, 3, 4, 3, 3), kernel_shape=[3, 3], pads=[1, 1, 1, 1])
     imported = check_onnx(chain.quant(1, 4), **BY_QONNX, near=0)
@@ -498,7 +502,8 @@ LINEAR = {
 
 @pytest.mark.parametrize("name", LINEAR)
 def test_linear_upsampling(name):
-    rng, (inputs, attributes) = np.random.default_rng(6), LINEAR[name]
+    rng = np.random.default_rng(6)
+    inputs, attributes = LINEAR[name]
     chain = quantised_onnx(rng).node("Resize", *inputs, mode="linear", **attributes)
     # No values on a boundary of the quantiser: float32 would decide there.
     imported = check_onnx(chain.node("Add", np.float32([0.013])).quant(0.25, 6), **BY_QONNX, near=0)

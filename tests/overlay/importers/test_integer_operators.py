@@ -65,7 +65,8 @@ def test_quantised_twice(op, scale):
 
 def as_pytorch(cast):
     """What PyTorch exports: parameters are nodes of their own, and what is quantised is cast to its own type."""
-    rng, chain = np.random.default_rng(11), Chain((2, 6, 6))
+    rng = np.random.default_rng(11)
+    chain = Chain((2, 6, 6))
     zero = chain.weight("Constant", value=numpy_helper.from_array(np.uint8(3)))
     chain.node("QuantizeLinear", np.float32(0.04), zero).node("Cast", to=cast)
     chain.node("DequantizeLinear", np.float32(0.04), zero)
@@ -202,7 +203,8 @@ def test_integers_only(dtype, per_channel):
     """onnxruntime multiplies in float32; at most one step apart, and seldom."""
     chain = integers_only(per_channel, dtype)
     imported = import_chain(chain)
-    rng, kind = np.random.default_rng(3), np.iinfo(dtype)
+    rng = np.random.default_rng(3)
+    kind = np.iinfo(dtype)
     images = rng.integers(kind.min, kind.max + 1, (30, 3, 6, 6))
     images[:2] = np.array([kind.min, kind.max]).reshape(2, 1, 1, 1)
     wanted = by_onnxruntime(chain, images)
@@ -284,7 +286,8 @@ def test_q_gemm(bias, result, transposed):
     rng = np.random.default_rng(4)
     chain = Chain((12,)).node("QuantizeLinear", *numbers_of(0.05, 120))
     weight = rng.integers(-127, 128, (5, 12) if transposed else (12, 5))
-    scales, zeros = rng.uniform(0.01, 0.02, 5), np.zeros(5, np.int8)
+    scales = rng.uniform(0.01, 0.02, 5)
+    zeros = np.zeros(5, np.int8)
     inputs = [np.float32(0.05), chain.constant(120, np.uint8)]
     inputs += [chain.constant(weight, np.int8), scales, chain.constant(zeros, np.int8)]
     inputs.append(chain.constant(rng.integers(-500, 500, 5), np.int32) if bias else "")
@@ -527,7 +530,9 @@ def between_powers_of_two(last):
     rng = np.random.default_rng(8)
     weight = rng.integers(-7, 8, (16, 8)).astype(np.float32)
     imported = import_chain(last(Chain((16,)).quant(1.0, 4).node("MatMul", weight)), engine="integer")
-    (built,), layer, every = imported.emitted.built, imported.model.network.layers[1], []
+    (built,) = imported.emitted.built
+    layer = imported.model.network.layers[1]
+    every = []
     images = rng.integers(-8, 8, (400, 16)).astype(np.float64)
     for k, column in enumerate(weight.T.astype(int)):
         rising, falling = column.clip(0).sum(), column.clip(None, 0).sum()

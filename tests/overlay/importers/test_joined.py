@@ -191,7 +191,8 @@ def qdq(chain, scale, zero, dtype=np.uint8):
 
 def onnx_residual():
     rng = np.random.default_rng(3)
-    chain, around = onnx_files.Chain((2, 5, 6), opset=19), {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}
+    chain = onnx_files.Chain((2, 5, 6), opset=19)
+    around = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}
 
     def conv(outputs, inputs):
         chain.node("Conv", rng.integers(-3, 4, (outputs, inputs, 3, 3)).astype(np.float32), **around)
@@ -274,7 +275,8 @@ def test_a_difference_of_two_maps_of_onnx(first):
 def test_additions_with_halves_say_how_many_pairs_are_off(scales, wrong):
     """Of 65,536 pairs; the how-to has the shares. ONNX rounds halves to even, `Add` away from zero."""
     first, second, result = (scale / 16 for scale in scales)
-    chain, weight = onnx_files.Chain((2, 2, 3), opset=19), np.eye(2, dtype=np.float32).reshape(2, 2, 1, 1)
+    chain = onnx_files.Chain((2, 2, 3), opset=19)
+    weight = np.eye(2, dtype=np.float32).reshape(2, 2, 1, 1)
     qdq(chain, 0.125, 0, np.int8)
     qdq(chain.node("Conv", weight, kernel_shape=[1, 1]), first, 0, np.int8)
     fork = chain.here

@@ -31,7 +31,8 @@ def element(kind):
 
 def typed(chain, kind, values):
     """A constant of a type, its bits packed as ONNX has them."""
-    name, values = f"c{len(chain.constants)}", np.asarray(values)
+    name = f"c{len(chain.constants)}"
+    values = np.asarray(values)
     number = element(kind)
     chain.constants.append(helper.make_tensor(name, number, values.shape, values.ravel().tolist()))
     return name
@@ -45,17 +46,20 @@ def quantised(chain, kind, scale, zero):
 def network(kind, weight_kind="", dtype=""):
     """A padded convolution and a dense layer, of powers of two, so that float32 is exact."""
     version, low, high = TYPES[kind]
-    rng, zero = np.random.default_rng(4), low + (high - low) // 2
+    rng = np.random.default_rng(4)
+    zero = low + (high - low) // 2
     chain = quantised(Chain((2, 5, 4), opset=version), kind, 0.5, zero)
     _, first, last = TYPES[weight_kind or kind]
     integers = rng.integers(first, last + 1, (4, 2, 3, 3))
-    zeros, scales = typed(chain, weight_kind or kind, [0] * 4), np.float32([0.5, 0.25, 1, 0.125])
+    zeros = typed(chain, weight_kind or kind, [0] * 4)
+    scales = np.float32([0.5, 0.25, 1, 0.125])
     weight = typed(chain, weight_kind or kind, integers)
     weight = chain.weight("DequantizeLinear", weight, scales, zeros, axis=0)
     chain.node("Conv", weight, np.float32([0.3, -0.4, 1.7, 0.6]), pads=[1, 1, 1, 1]).node("Relu")
     quantised(chain, kind, 2.0, zero)
     chain.node("Flatten")
-    values, step = rng.normal(size=(80, 5)), np.float32(0.25)
+    values = rng.normal(size=(80, 5))
+    step = np.float32(0.25)
     if dtype:  # quantised in the file, without a zero point
         weight = chain.weight("QuantizeLinear", values, step, output_dtype=element(dtype))
         weight = chain.weight("DequantizeLinear", weight, step)

@@ -27,7 +27,8 @@ class Brevitas(Chain):
 
 def vgg(rng, weight_bits, bits):
     """Convolutions with zero padding, pools of maxima, a mean of the map."""
-    chain, inputs = Brevitas((3, 8, 8)).quant(1 / 128, 8), 3
+    chain = Brevitas((3, 8, 8)).quant(1 / 128, 8)
+    inputs = 3
     for outputs, pooled in ((6, False), (6, True), (8, True)):
         weights = chain.weights(rng, weight_bits, outputs, inputs, 3, 3)
         chain.node("Conv", weights, kernel_shape=[3, 3], pads=[1, 1, 1, 1]).act(rng, bits, outputs)
@@ -40,7 +41,8 @@ def vgg(rng, weight_bits, bits):
 
 def cnv(rng, weight_bits, bits):
     """CNV of BNN-PYNQ."""
-    chain, inputs = Brevitas((3, 32, 32)).quant(1 / 128, 8), 3
+    chain = Brevitas((3, 32, 32)).quant(1 / 128, 8)
+    inputs = 3
     for place, outputs in enumerate((64, 64, 128, 128, 256, 256)):
         weights = chain.weights(rng, weight_bits, outputs, inputs, 3, 3)
         chain.node("Conv", weights, kernel_shape=[3, 3]).act(rng, bits, outputs)

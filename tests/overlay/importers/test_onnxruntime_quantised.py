@@ -66,14 +66,17 @@ def trained(pool="MaxPool"):
     """Two fixed convolutions, and a last layer by logistic regression on what they make: ONNX's bytes."""
     from sklearn import linear_model
 
-    data, rng = load_digits(), np.random.default_rng(0)
-    images, chain = pixels(data.train_images), Chain((1, 8, 8))
+    data = load_digits()
+    rng = np.random.default_rng(0)
+    images = pixels(data.train_images)
+    chain = Chain((1, 8, 8))
     around = dict(kernel_shape=[3, 3], pads=[1, 1, 1, 1])
     chain.node("Conv", rng.normal(size=(8, 1, 3, 3)) / 3, rng.normal(size=8) / 4, **around).node("Relu")
     chain.node(pool, kernel_shape=[2, 2], strides=[2, 2])
     chain.node("Conv", rng.normal(size=(16, 8, 3, 3)) / 9, **around)
     sums = run(chain.bytes(), images)
-    mean, variance = sums.mean(axis=(0, 2, 3)), sums.var(axis=(0, 2, 3))
+    mean = sums.mean(axis=(0, 2, 3))
+    variance = sums.var(axis=(0, 2, 3))
     chain.node("BatchNormalization", np.ones(16), np.full(16, 0.25), mean, variance).node("Relu").node("Flatten")
     regression = linear_model.LogisticRegression(C=0.1, tol=1e-3).fit(run(chain.bytes(), images), data.train_labels)
     return chain.node("Gemm", regression.coef_, regression.intercept_, transB=1).bytes()
@@ -92,7 +95,8 @@ def quantised(folder, form, kind, scales, zeros, prepared, pool="MaxPool"):
             batch = next(self.batches, None)
             return None if batch is None else {"x": batch}
 
-    source, target = folder / "float.onnx", folder / f"{form}.onnx"
+    source = folder / "float.onnx"
+    target = folder / f"{form}.onnx"
     source.write_bytes(trained(pool))
     if prepared == "prepared":
         from onnxruntime.quantization.shape_inference import quant_pre_process
@@ -121,7 +125,8 @@ def in_float64(path, images):
 
     class QuantizeLinear(OpRun):
         def _run(self, x, scale, zero, **_):
-            steps, limits = x / scale, np.iinfo(zero.dtype)
+            steps = x / scale
+            limits = np.iinfo(zero.dtype)
             half = np.rint(2 * steps) / 2
             steps = np.rint(np.where(np.abs(steps - half) < 1e-9, half, steps))
             return (np.clip(steps + zero, limits.min, limits.max).astype(zero.dtype),)
@@ -167,14 +172,17 @@ def test_equals_onnxruntime(tmp_path, caplog, form, kind, scales, zeros, prepare
     """
     caplog.set_level(logging.ERROR)
     choice = (kind, scales, zeros, prepared)
-    path, data = quantised(tmp_path, form, *choice), load_digits()
-    imported, images = import_file(path), pixels(data.test_images)
+    path = quantised(tmp_path, form, *choice)
+    data = load_digits()
+    imported = import_file(path)
+    images = pixels(data.test_images)
     assert set(imported.choice.engines) == {"integer"}
     verify(imported, 4)
     if form == "QOperator" and kind == "QInt8":
         skip_where_it_saturates()
     wanted = run(str(path), images, fast=form == "QOperator", exact=form == "QOperator" and kind == "QUInt8")
-    got, step = outputs(imported, images), output_step(path)
+    got = outputs(imported, images)
+    step = output_step(path)
     steps = np.abs(got - wanted) / step
     tied = np.flatnonzero((steps > 0.01).any(axis=1))
     right = [int((scores.argmax(axis=1) == data.test_labels).sum()) for scores in (got, wanted)]
@@ -202,9 +210,11 @@ def test_means_that_are_halves(tmp_path, caplog, kind, zeros):
     """
     caplog.set_level(logging.ERROR)
     path = quantised(tmp_path, "QDQ", kind, "tensor", zeros, "as it is", "AveragePool")
-    imported, data = import_file(path), load_digits()
+    imported = import_file(path)
+    data = load_digits()
     ties = {checked.name: (checked.ties, checked.values) for checked in verify(imported, 8)}
-    images, step = pixels(data.test_images), output_step(path)
+    images = pixels(data.test_images)
+    step = output_step(path)
     got, wanted = outputs(imported, images), run(str(path), images)
     steps = np.abs(got - wanted) / step
     classes = int((got.argmax(axis=1) != wanted.argmax(axis=1)).sum())

@@ -92,7 +92,8 @@ BARE = ("SAME_LOWER, bare",)
 @pytest.mark.parametrize("name", CONVOLUTIONS)
 def test_convolutions(name, engine):
     """A convolution on a map whose values count from 0, so that padding has an integer."""
-    rng, attributes = np.random.default_rng(6), CONVOLUTIONS[name]
+    rng = np.random.default_rng(6)
+    attributes = CONVOLUTIONS[name]
     chain = Chain((3, 7, 8)).quant(0.25, 3)
     chain.node("Conv", ternary(rng, 4, 3, 1, 1), np.float32([0.3125, 0.0625, -0.5625, 1.0625]))
     chain.node("Relu").quant(0.5, 3, signed=0)
@@ -141,7 +142,8 @@ POOLS = {
 @pytest.mark.parametrize("name", POOLS)
 def test_pools(name, place):
     """Before the quantiser, and behind it; a mean is then quantised again."""
-    rng, (op, attributes) = np.random.default_rng(7), POOLS[name]
+    rng = np.random.default_rng(7)
+    op, attributes = POOLS[name]
     chain = begun(rng, (2, 7, 8), pads=[0, 1, 0, 1])
     if place == "before" and "Max" in op:
         chain.node("Mul", EACH).node(op, **attributes).node("Add", EACH).quant(0.5, 3)

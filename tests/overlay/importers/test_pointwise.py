@@ -73,7 +73,8 @@ def test_kernels(kind):
 
 def selu(chain, greater="GREATER", select="SELECT_V2"):
     """SELU as TFLite's converter writes it."""
-    here, shape = chain.here, chain.now.shape
+    here = chain.here
+    shape = chain.now.shape
     grid = (0.0086, 14)
     where = chain.with_constant(greater, 15, chain.quantised, (1.0, 0), kept="BOOL").here
     chain.here = here
@@ -120,7 +121,9 @@ def mish(chain):
 
 def celu(chain):
     """What is above 0, and what is made of what is below."""
-    here, shape, grid = chain.here, chain.now.shape, (0.0061, -12)
+    here = chain.here
+    shape = chain.now.shape
+    grid = (0.0061, -12)
     above = chain.operator("RELU", shape, grid).here
     chain.here = here
     chain.with_constant("MINIMUM", 15, (0.008, 15), (0.008, 15)).operator("EXP", shape, (0.0067, -22))
@@ -130,7 +133,9 @@ def celu(chain):
 
 def shrunk(chain):
     """As TFLite's converter leaves it between DEQUANTIZE and QUANTIZE."""
-    here, shape, grid = chain.here, chain.now.shape, chain.quantised
+    here = chain.here
+    shape = chain.now.shape
+    grid = chain.quantised
     real = chain.operator("DEQUANTIZE", shape, kept="FLOAT32").here
     zeros = chain.operator("ZEROS_LIKE", shape, kept="FLOAT32").here
     chain.here = here
@@ -179,7 +184,8 @@ def reads_both(op, *ways):
     """An operator on what each of several ways makes of the tensor that is here."""
 
     def activation(chain):
-        here, names = chain.here, []
+        here = chain.here
+        names = []
         for way in ways:
             chain.here = here
             names.append((way(chain) or chain).here)

@@ -79,7 +79,8 @@ def test_inception():
     """Convolutions, a pool, one with a quantiser that leaves its values, and one in front of weights, concatenated."""
     rng = np.random.default_rng(7)
     chain, fork = begun()
-    plain, alone = chain.conv(rng, 4, 3, fork), chain.pool(fork, **AROUND)
+    plain = chain.conv(rng, 4, 3, fork)
+    alone = chain.pool(fork, **AROUND)
     again = (chain.pool(fork, **AROUND), chain.quantised().here)[1]
     chain.pool(fork, **AROUND)
     chain.conv(rng, 4, 2, size=3)

@@ -44,7 +44,8 @@ def bipolar(chain):
 @pytest.mark.parametrize("name", MEANS)
 def test_means_of_sums(name, engine):
     rng = np.random.default_rng(3)
-    chain, size = MEANS[name][0](begun(rng)), MEANS[name][1]
+    chain = MEANS[name][0](begun(rng))
+    size = MEANS[name][1]
     imported = check(ended(chain, rng, size, step=0.125), by_qonnx, engine=engine, near=1e-6)
     assert set(imported.choice.engines) == {engine}
     assert kinds(imported)[:2] == ["conv", "sum_pool"]

@@ -62,7 +62,8 @@ def test_digits(name, backend, digits, tmp_path):
     prepared = fx.prepare_fx(net, torch.ao.quantization.get_default_qconfig_mapping(backend), (images[:1],))
     prepared(images[:TRAINED])
     net = fx.convert_fx(prepared)
-    test, path = images[TRAINED:], tmp_path / "net.onnx"
+    test = images[TRAINED:]
+    path = tmp_path / "net.onnx"
     torch.backends.quantized.engine = "qnnpack" if backend == "qnnpack" else "x86"
     with torch.no_grad():
         by_pytorch = net(test).numpy()
@@ -96,7 +97,8 @@ def test_export_of_today(digits, tmp_path):
     prepared = pt2e.prepare_pt2e(torch.export.export(net, (images[:1],)).module(), quantiser)
     for image in images[:TRAINED:8]:
         prepared(image[None])
-    test, path = images[TRAINED:].numpy(), tmp_path / "net.onnx"
+    test = images[TRAINED:].numpy()
+    path = tmp_path / "net.onnx"
     torch.onnx.export(pt2e.convert_pt2e(prepared), (images[:1],), str(path), dynamo=True, external_data=False)
     session = ort.InferenceSession(path, providers=["CPUExecutionProvider"])
     name = session.get_inputs()[0].name

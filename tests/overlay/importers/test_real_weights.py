@@ -45,7 +45,8 @@ def network(rng, turned=False):
 def test_layers_take_the_signs_themselves(turned, tmp_path):
     rng = np.random.default_rng(2)
     chain = network(rng, turned)
-    plain, real = import_chain(chain, engine="binary"), real_import(chain, engine="binary")
+    plain = import_chain(chain, engine="binary")
+    real = real_import(chain, engine="binary")
     names = [layer.name for layer in plain.model.network.layers if layer.kind in ("conv", "dense")]
     assert names == ["conv_1", "dense_2", "dense_3"]
     for name in names:

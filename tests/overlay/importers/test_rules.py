@@ -188,7 +188,8 @@ def test_each_fraction_draws_on_the_budget_of_the_import(work, monkeypatch):
 
 def test_operations_that_nobody_reads_go():
     before = pooled()
-    name, tensor = "unread", before.operations[0].makes
+    name = "unread"
+    tensor = before.operations[0].makes
     unread = Elementwise(name=name, op="Relu", reads=(tensor,), makes=name, link=clip(None, None))
     shapes = {**before.shapes, name: before.shapes[tensor]}
     graph = replace(before, operations=(*before.operations, unread), shapes=shapes)

@@ -169,7 +169,8 @@ def focus(rng):
     chain = onnx_files.Chain((3, 6, 8), opset=19)
     qdq(chain, 0.0317, 128)
     quantised_conv(chain, rng, 3, 3, 3, (0.0151, 120))
-    begin, parts = chain.here, []
+    begin = chain.here
+    parts = []
     for row, column in ((0, 0), (1, 0), (0, 1), (1, 1)):
         chain.here = begin
         parts.append(onnx_slice(chain, (row, column), (6, 8), (2, 3), (2, 2)).here)
@@ -227,7 +228,8 @@ def test_sums_that_are_cut_are_refused():
 def tiled(rng, axis):
     """A map is cut into tiles, and put together again: the tiles' padded maps are added."""
     chain = begun(rng, 4)
-    begin, tiles = chain.here, []
+    begin = chain.here
+    tiles = []
     for first, last in ((0, 3), (2, 4), (4, 6)):
         chain.here = begin
         ends = [(first, 0, 0), (last, 7, 4)] if axis == 1 else [(0, first, 0), (6, last, 4)]

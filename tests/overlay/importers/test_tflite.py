@@ -46,7 +46,8 @@ def maps(imported, images):
     """What golden has after each section, in the file's integers: section number -> (N, rows, columns, channels)."""
     network = imported.model.network
     trace = imported.model.trace(imported.host.to_input(images, network.input.shape))
-    names, out = [layer.name for layer in network.layers], []
+    names = [layer.name for layer in network.layers]
+    out = []
     for built, section, held in zip(
         imported.emitted.built, imported.graph.sections, [*imported.choice.held.values()][1:]
     ):
@@ -136,7 +137,8 @@ def test_requantisations_are_the_files_own():
     acts = [layer for layer in imported.model.network.layers if layer.kind == "requantise"]
     assert [(act.fraction, act.rounding) for act in acts] == [(0, "twice")] * 3 + [(0, "once")]
     for act, (_, (before, weight, bias), (after,), *_) in zip(acts, chain.operators):
-        stored, tensors = imported.model.arrays[act.name], chain.tensors
+        stored = imported.model.arrays[act.name]
+        tensors = chain.tensors
         assert np.array_equal(stored["bias"], np.frombuffer(tensors[bias].data, np.int32))
         scales = [np.float32(tensors[place].scale).astype(np.float64) for place in (before, weight, after)]
         own = [multiplier_of(scale) for scale in (scales[0] * scales[1] / scales[2]).tolist()]

@@ -22,7 +22,8 @@ LOGITS_ZERO = 24
 def layers(imported, images):
     """What golden has behind each node, in the file's integers: name of a node -> (N, rows, columns, channels)."""
     trace = imported.model.trace(imported.host.to_input(images, imported.model.network.input.shape))
-    names, out = [layer.name for layer in imported.model.network.layers], {}
+    names = [layer.name for layer in imported.model.network.layers]
+    out = {}
     for built, section, held in zip(
         imported.emitted.built, imported.graph.sections, [*imported.choice.held.values()][1:], strict=True
     ):
@@ -51,7 +52,8 @@ def test_every_value(name, recording, nodes, values):
     imported = import_file(data(f"mlperf_tiny/{name}.tflite"))
     recorded = np.load(data(f"mlperf_tiny/{recording}_reference.npz"))
     assert {built.wrong for built in imported.emitted.built} == {(0, 0)}
-    by_golden, compared = layers(imported, recorded["x"][:2]), 0
+    by_golden = layers(imported, recorded["x"][:2])
+    compared = 0
     assert len(by_golden) == nodes
     for node, got in by_golden.items():
         for frame in (0, 1):
@@ -60,7 +62,8 @@ def test_every_value(name, recording, nodes, values):
             compared += wanted.size
     assert compared == values
     x = imported.host.to_input(recorded["x"], imported.model.network.input.shape)
-    section, held = imported.graph.sections[-1], [*imported.choice.held.values()][-1]
+    section = imported.graph.sections[-1]
+    held = [*imported.choice.held.values()][-1]
     output = int(section.quantised.base) + (packed.forward(imported.model, x) - held.zero) // held.stride
     assert np.array_equal(output.reshape(recorded["logits"].shape), recorded["logits"])
 
@@ -97,7 +100,8 @@ def test_residual_network_on_hardware(tmp_path):
     given = {"kfp": 16, "kgp": 16, "pfp": 16, "ol": 16}
     result = on_hardware(imported, images["x"][:2].astype(np.int64) - 128, tmp_path / "ic", **given)
     assert np.array_equal(result.outputs.reshape(2, -1) + LOGITS_ZERO, recorded["logits"][:2])
-    npus, choices = result.design.npus, CompileChoices(map_order="raster")
+    npus = result.design.npus
+    choices = CompileChoices(map_order="raster")
     flow = simulate(system(plan(imported.model, npus, choices), npus, stream_bits=result.design.stream_bits), 2)
     assert result.counters["cycles"] == flow.left[1] + 1
     assert flow.npus[0].beats == 52_394

@@ -15,7 +15,8 @@ from tests.paths import ROOT
 FILE = ROOT / "notebooks" / "residual_digits.tflite"
 PIXEL = 1 / 16
 """What a pixel of 0..16 is worth, and the scale of the file's input."""
-EPOCHS, BATCH, RATE = 32, 64, 3e-3
+EPOCHS, BATCH = 32, 64
+RATE = 3e-3
 CONVOLUTIONS = {"first": (1, 8, 3, 1), "same_1": (8, 8, 3, 1), "same_2": (8, 8, 3, 1)}
 CONVOLUTIONS |= {"deep_1": (8, 16, 3, 2), "deep_2": (16, 16, 3, 1), "skip": (8, 16, 1, 2)}
 """Inputs, outputs, kernel and stride of each."""
@@ -60,7 +61,8 @@ class Quantiser:
     """A file that grows layer by layer, beside the real values of the training images, which say each map's scale."""
 
     def __init__(self, weights, images):
-        self.weights, self.chain = weights, Chain((8, 8, 1), PIXEL, 0)
+        self.weights = weights
+        self.chain = Chain((8, 8, 1), PIXEL, 0)
         self.values = {0: images * 1.0}
 
     def _grid(self, values, relu):
@@ -84,11 +86,14 @@ class Quantiser:
         """Append a convolution of what is here."""
         import tflite
 
-        x, (_, outputs, kernel, stride) = self.values[self.chain.here], CONVOLUTIONS[name]
+        x = self.values[self.chain.here]
+        _, outputs, kernel, stride = CONVOLUTIONS[name]
         constants, weight, bias = self._quantised(name)
-        size, both = x.shape[1] // stride, kernel - stride if kernel > 1 else 0
+        size = x.shape[1] // stride
+        both = kernel - stride if kernel > 1 else 0
         padded = np.pad(x, ((0, 0), *[(both // 2, both - both // 2)] * 2, (0, 0)))
-        reach, places = size * stride, product(range(kernel), repeat=2)
+        reach = size * stride
+        places = product(range(kernel), repeat=2)
         taps = ((padded[:, r : r + reach : stride, c : c + reach : stride], weight[:, r, c]) for r, c in places)
         sums = bias + sum(values @ weights.T for values, weights in taps)
         sums = np.maximum(sums, 0) if relu else sums

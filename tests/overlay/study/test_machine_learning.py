@@ -34,7 +34,8 @@ def tiny() -> LearnData:
 
 
 def test_an_interrupted_run_goes_on_as_if_it_had_not_been(tiny, tmp_path):
-    whole, path = learn_on_machine(PLAN, tiny), tmp_path / "run.npz"
+    whole = learn_on_machine(PLAN, tiny)
+    path = tmp_path / "run.npz"
 
     def interrupt(points: list) -> None:
         if len(points) == 2:
@@ -72,7 +73,8 @@ def test_settings(tiny, tmp_path, setting):
     for state, expected in zip(words.states, whole.states):
         for name, array in vars(state).items():
             np.testing.assert_array_equal(array, getattr(expected, name))
-    kinds, training = MACHINE_SETTINGS[setting], plan.training(tiny)
+    kinds = MACHINE_SETTINGS[setting]
+    training = plan.training(tiny)
     assert plan.machine(training, len(tiny.train)).multiplier == (not setting.startswith("discrete"))
     for layer, state in zip(training.layers, whole.states):
         assert (state.codes is None) == (kinds.bits == 0)

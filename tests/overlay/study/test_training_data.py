@@ -7,7 +7,8 @@ from bitloom.golden.encoding import BIPOLAR, signed, unsigned
 from bitloom.overlay.study.training_data import training_data
 from tests.errors import value_error
 
-X, Y = np.random.default_rng(1).integers(0, 7, (10, 3, 4, 2)), np.arange(10) % 3
+X = np.random.default_rng(1).integers(0, 7, (10, 3, 4, 2))
+Y = np.arange(10) % 3
 
 
 def saved(path: Path, **arrays: np.ndarray) -> str:

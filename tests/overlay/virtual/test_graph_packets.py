@@ -67,11 +67,13 @@ RIGS = {
 @pytest.fixture(scope="module", params=RIGS)
 def rig(request: pytest.FixtureRequest) -> Iterator[tuple[Rig, tuple[str, ...]]]:
     network, npu, memories = RIGS[request.param]
-    model, images = random_model(network, 3, 18), random_images(network, FRAMES, 3)
+    model = random_model(network, 3, 18)
+    images = random_images(network, FRAMES, 3)
     verilog = generate(size_memories(network.name, [model], npu))
     manifest = Manifest.from_dict(verilog.manifest)
     program = compile_model(model, manifest)
-    asked, frames = loads_signature(manifest, program.parameters), []
+    asked = loads_signature(manifest, program.parameters)
+    frames = []
     for k, payload in enumerate(program.pack_images(images)):
         header = frame_header(manifest, program.frame_words, k == FRAMES - 1, signature=asked)
         frames.append(np.concatenate([header, payload]))
@@ -99,7 +101,8 @@ def test_every_field(rig: tuple[Rig, tuple[str, ...]]) -> None:
     ready, memories = rig
     tried = set()
     for memory in memories:
-        place, target = number_of(ready, memory), ready.manifest.memory(0, memory)
+        place = number_of(ready, memory)
+        target = ready.manifest.memory(0, memory)
         for field in target.fields:
             for bit in {field.lsb, field.lsb + field.width - 1}:
                 changed = ready.loads[place].copy()
@@ -115,7 +118,8 @@ def test_rows_that_are_not_there(rig: tuple[Rig, tuple[str, ...]]) -> None:
     """A header that is right, but for rows behind the memory's last one."""
     ready, memories = rig
     for memory in memories:
-        place, target = number_of(ready, memory), ready.manifest.memory(0, memory)
+        place = number_of(ready, memory)
+        target = ready.manifest.memory(0, memory)
         head = PacketHeader.of(*(int(word) for word in ready.loads[place][:3]))
         behind = replace(head, address=target.depth - head.length + 1)
         changed = np.concatenate([behind.words(), ready.loads[place][4:]])

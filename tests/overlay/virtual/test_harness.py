@@ -52,10 +52,12 @@ def test_one_word_a_cycle_and_two_cycles_of_latency(loop):
 def test_the_hardware_counts_the_same_cycles_and_words(loop):
     simulation = loop()
     simulation.stall(source=0.3, sink=0.6, seed=5)
-    first, at_first = simulation.read_register(CYCLES), simulation.cycles
+    first = simulation.read_register(CYCLES)
+    at_first = simulation.cycles
     simulation.send(numbers(300))
     simulation.receive(300)
-    second, at_second = simulation.read_register(CYCLES), simulation.cycles
+    second = simulation.read_register(CYCLES)
+    at_second = simulation.cycles
     assert second - first == at_second - at_first
     assert simulation.read_register(WORDS_IN) == simulation.read_register(WORDS_OUT) == 300
 
@@ -71,7 +73,8 @@ def test_64_bit_stream_takes_no_half_word(loop):
 @pytest.mark.parametrize("kind", ["none", "combinational_ready"])
 @pytest.mark.parametrize(("source", "sink"), [(0.5, 0.0), (0.0, 0.5), (0.4, 0.7), (0.95, 0.95)])
 def test_same_data_with_every_stall(loop, kind, source, sink):
-    data, flags = numbers(200, seed=1), numbers(200, seed=2) % 5 == 0
+    data = numbers(200, seed=1)
+    flags = numbers(200, seed=2) % 5 == 0
     for seed in range(5):
         simulation = loop(kind)
         simulation.stall(source=source, sink=sink, seed=seed)

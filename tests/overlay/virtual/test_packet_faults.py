@@ -99,8 +99,10 @@ def rig(request) -> Iterator[Rig]:
     assert (len(program.weights) > 0) == (make is streamed_weights)
     images = random_images(model, FRAMES, np.random.default_rng(6))
     loads = list(pieces(manifest, program.parameters, 1 << 20))
-    payloads, asked = program.pack_images(images), loads_signature(manifest, program.parameters)
-    cut, frames = program.weights_before, list[np.ndarray]()
+    payloads = program.pack_images(images)
+    asked = loads_signature(manifest, program.parameters)
+    cut = program.weights_before
+    frames = list[np.ndarray]()
     for k, payload in enumerate(payloads):
         for part in (program.weights[:cut], None, program.weights[cut:]):
             if part is None:
@@ -123,7 +125,8 @@ def rig(request) -> Iterator[Rig]:
 def noticed(rig: Rig, packets: Packets, what: str) -> int:
     """The error that a damaged stream gives, 0 for none; never a word that is not right without an error."""
     rig.reset()
-    words, code = rig.send(packets), rig.register("ERROR_CODE")
+    words = rig.send(packets)
+    code = rig.register("ERROR_CODE")
     right = np.array_equal(words, rig.expected[: len(words)])
     assert right or code, f"{what}: wrong words and no error"
     assert code or len(words) < len(rig.expected), f"{what}: taken for the whole stream"
@@ -254,7 +257,8 @@ def prepared(rig: Rig, state: str) -> None:
 def test_every_address_answers(rig, state):
     """Reads and writes of all 4,096 addresses within a fixed number of cycles, on the raw model."""
     prepared(rig, state)
-    simulation, used = rig.simulation, {r.offset: r for r in rig.manifest.registers}
+    simulation = rig.simulation
+    used = {r.offset: r for r in rig.manifest.registers}
     for address in range(1 << ADDRESS_BITS):
         begin = simulation.cycles
         value, response = simulation.try_read(address)

@@ -70,7 +70,8 @@ class Device:
 
     def some(self, draw: random.Random, writes: int, reads: int) -> tuple[list[tuple[int, int, int]], list[int]]:
         """Random writes, none of which starts, stops or resets the device, and reads."""
-        scratch, spared = self.offset("SCRATCH"), {self.offset(name) for name in ("CONTROL", "OWNER")}
+        scratch = self.offset("SCRATCH")
+        spared = {self.offset(name) for name in ("CONTROL", "OWNER")}
         return some_writes(draw, writes, scratch, spared), some_reads(draw, reads, scratch)
 
     def right(self) -> None:
@@ -93,7 +94,9 @@ def device(request):
     program = compile_model(model, manifest)
     images = random_images(model, FRAMES, np.random.default_rng(6))
     packets = list(pieces(manifest, program.parameters, 1 << 20))
-    asked, cut, frames = loads_signature(manifest, program.parameters), program.weights_before, list[np.ndarray]()
+    asked = loads_signature(manifest, program.parameters)
+    cut = program.weights_before
+    frames = list[np.ndarray]()
     for k, payload in enumerate(program.pack_images(images)):
         frames += pieces(manifest, program.weights[:cut], 1 << 20, kind="WEIGHTS") if cut else []
         header = frame_header(manifest, program.frame_words, k == FRAMES - 1, signature=asked)
@@ -118,7 +121,8 @@ def device(request):
 @pytest.mark.parametrize("seed", range(12))
 def test_requests_beside_frames(device, seed):
     """All five channels, at their own pace, while frames come and go with pauses; results are as without."""
-    draw, bench = random.Random(seed), device.bench
+    draw = random.Random(seed)
+    bench = device.bench
     device.reset()
     device.access("CONTROL", 1)
     device.access("SCRATCH", 0x600D600D)
@@ -135,7 +139,8 @@ def test_requests_beside_frames(device, seed):
 @pytest.mark.parametrize("seed", range(25))
 def test_tlast_anywhere(device, seed):
     """A tlast within a packet ends in TRUNCATED, and no word that comes before is wrong; registers answer meanwhile."""
-    draw, bench = random.Random(100 + seed), device.bench
+    draw = random.Random(100 + seed)
+    bench = device.bench
     device.reset()
     device.access("CONTROL", 1)
     words = device.words({draw.randrange(len(device.words())) for _ in range(draw.choice([1, 1, 3]))})
@@ -153,7 +158,8 @@ def test_tlast_anywhere(device, seed):
 @pytest.mark.parametrize("seed", range(15))
 def test_rst_at_any_cycle(device, seed):
     """In the midst of requests and frames: what came before is right, and all is right again."""
-    draw, bench = random.Random(200 + seed), device.bench
+    draw = random.Random(200 + seed)
+    bench = device.bench
     device.reset()
     device.access("CONTROL", 1)
     requests = Requests(bench, *device.some(draw, 30, 30), draw)
@@ -167,7 +173,8 @@ def test_rst_at_any_cycle(device, seed):
 @pytest.mark.parametrize("seed", range(15))
 def test_soft_reset_at_any_cycle(device, seed):
     """By a write whose halves are apart: all requests are answered, all of the stream is taken, all is right again."""
-    draw, bench = random.Random(300 + seed), device.bench
+    draw = random.Random(300 + seed)
+    bench = device.bench
     device.reset()
     device.access("CONTROL", 1)
     device.access("SCRATCH", 7)

@@ -51,7 +51,8 @@ def verdict(words: list[int]) -> str | None:
         (head, first, length, check), words = words[:HEADER_WORDS], words[HEADER_WORDS:]
         if head >> 24 != MAGIC or head >> 4 & 0xFFFFF or check != ~(head ^ first ^ length) & 0xFFFFFFFF:
             return "BAD_HEADER"
-        kind, rows = head & 15, SMALL.instructions
+        kind = head & 15
+        rows = SMALL.instructions
         if kind not in (PROGRAM, RUN):
             return "BAD_PACKET"
         if first >= rows if kind == RUN else not length or first + length > rows:
@@ -97,7 +98,8 @@ def attack(draw: random.Random) -> list[int]:
 @pytest.mark.parametrize("seed", range(4))
 def test_damaged_packets(hardware, seed):
     """Each is refused with the code of the first rule that is broken, also with pauses, and the machine recovers."""
-    draw, tried = random.Random(seed), set()
+    draw = random.Random(seed)
+    tried = set()
     for _ in range(40):
         words = attack(draw)
         rule = verdict(words)
@@ -159,7 +161,8 @@ def outcome(run, program: list[Instruction]):
 @pytest.mark.parametrize("seed", [0, 1, *[pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3)]])
 def test_damaged_programs(hardware, seed):
     """The interpreter's results, or its fault at its place; caches keep what they have, so both begin with the same."""
-    draw, kinds = random.Random(seed), set()
+    draw = random.Random(seed)
+    kinds = set()
     data = [5, 6, 7, *encode(assemble("NOP WAIT")).tolist()]
     for _ in range(40):
         program = damaged(draw, hardware.machine)
@@ -183,7 +186,8 @@ PLACES = (0, 4, 8, 12, 40)
 
 def meeting(draw: random.Random, count: int, machine: MachineParameters) -> tuple[list[Instruction], int]:
     """Instructions that read and write a few places of the neuron cache, and how many words they take."""
-    lines, words = ["IO LOAD_NEURONS d=0 rows=64", "IO LOAD_WEIGHTS w=0 rows=20 columns=6"], 64 + 120
+    lines = ["IO LOAD_NEURONS d=0 rows=64", "IO LOAD_WEIGHTS w=0 rows=20 columns=6"]
+    words = 64 + 120
     while len(lines) < count:
         a, b, d = (draw.choice(PLACES) for _ in range(3))
         n = draw.randint(1, 20)

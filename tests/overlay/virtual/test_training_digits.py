@@ -53,13 +53,15 @@ def test_an_epoch_of_digits(name, slaves):
     rule, right = RULES[name]
     t = training(rule)
     machine = MachineParameters(slaves=slaves, weight_words=4096)
-    form, rng = machine.form, np.random.default_rng(0)
+    form = machine.form
+    rng = np.random.default_rng(0)
     digits = load_digits()
     x, y = flat(digits.train_images[:1424]) / 16, digits.train_labels[:1424]
     weights = [rng.normal(0, (2 / layer.inputs) ** 0.5, (layer.outputs, layer.inputs)) for layer in t.layers]
     start = [first_state(form, t, layer, weight).whole(form, t, layer) for layer, weight in zip(t.layers, weights)]
     data = [first_words(t, form, start), sample_words(t, form, form.words(x), form.words(2 * np.eye(10)[y] - 1))]
-    program, words = ProgramWriter(machine, t).program(len(x)), np.concatenate(data)
+    program = ProgramWriter(machine, t).program(len(x))
+    words = np.concatenate(data)
     interpreter = Interpreter(machine, program)
     (expected,) = interpreter.run(words)
     with SimulatedMachine(machine, program) as hardware:
@@ -101,7 +103,8 @@ def test_cycles_by_units(name):
         layers = replace(first, results=TensorKind(2)), last
         t = replace(t, layers=layers, tables={1: (TWO_BITS, 1), 2: (THREE_BITS, 1)}, inputs=TensorKind(2), seed=5)
     machine = MachineParameters(slaves=8, weight_words=4096, **UNITS[name])
-    form, rng = machine.form, np.random.default_rng(0)
+    form = machine.form
+    rng = np.random.default_rng(0)
     digits = load_digits()
     x, y = form.words(flat(digits.train_images[:160]) / 8 - 1), digits.train_labels[:160]
     if t.inputs.table:

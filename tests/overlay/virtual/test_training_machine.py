@@ -63,7 +63,8 @@ ALL_CASES = {**CASES, **PAIR_CASES, "no tables": replace(CASES["continuous"], ta
 
 def training_data(machine: MachineParameters, case: str, count: int) -> tuple[list[Instruction], np.ndarray]:
     """Program and words of a training."""
-    t, form = ALL_CASES[case], machine.form
+    t = ALL_CASES[case]
+    form = machine.form
     data = [first_words(t, form, start(t, form)), sample_words(t, form, *samples(t, form, count))]
     return ProgramWriter(machine, t).program(count), np.concatenate(data)
 

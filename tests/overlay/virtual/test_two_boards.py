@@ -36,7 +36,8 @@ class Board:
 
     def count(self):
         """A list that gets an entry for each interrupt that the board raises for somebody who waits."""
-        levels, advance = [], self.device.advance_to_interrupt
+        levels = []
+        advance = self.device.advance_to_interrupt
 
         def look():
             high = advance()

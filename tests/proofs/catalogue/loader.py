@@ -43,7 +43,8 @@ def _loads(design: Design) -> str:
 
 def _proofs() -> Iterator[Proof]:
     for name, design in DESIGNS.items():
-        port, stream_bits = LoadPort.of(design), design.stream_bits
+        port = LoadPort.of(design)
+        stream_bits = design.stream_bits
         yield Proof(
             name=name,
             source="hls_gen/rtl/loader/loader.py",

@@ -24,7 +24,8 @@ def _issuers() -> Iterator[Proof]:
     for name, spec in SPECS.items():
         gaps = (Broken("arrived_left = claims_ahead ?", "arrived_left = tap_taken ?", "arrived_counts"),)
         rooms = (Broken("(pass_last & room)", "room", "place_of_a_result"),)
-        ports, sign = issuer(Library(32, npus=[spec.npu]), spec).m.io_variable, spec.count_bits - 1
+        ports = issuer(Library(32, npus=[spec.npu]), spec).m.io_variable
+        sign = spec.count_bits - 1
         yield Proof(
             name=name,
             source="hls_gen/rtl/sequencer/issuer.py",

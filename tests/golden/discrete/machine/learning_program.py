@@ -173,7 +173,8 @@ def learning_program(form: WordFormat, seed: int, *, pairs: bool = False, words:
     program = [config_table(number, *table) for number, table in TABLES.items()] + assemble(FIRST)
     for _ in range(12):
         if rng.random() < 0.4:
-            layer.rate, layer.mu = rng.randrange(9), rng.choice([None, rng.randrange(9)])
+            layer.rate = rng.randrange(9)
+            layer.mu = rng.choice([None, rng.randrange(9)])
             program += assemble(f"CONFIG RATE a={layer.rate}" + ("" if layer.mu is None else f" b={layer.mu} kind_b=1"))
         function = rng.choice(["UPDATE", "ACCUMULATE", "APPLY"])
         kinds = {name: rng.choice([0, rng.randrange(1, 4)]) for name in ("kind_a", "kind_b", "kind_w", "kind_d")}

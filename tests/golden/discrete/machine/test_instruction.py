@@ -15,7 +15,8 @@ from tests.errors import value_error
 
 def instructions() -> list[Instruction]:
     """Every instruction, with random numbers in the fields that it uses."""
-    draw, drawn = random.Random(0), []
+    draw = random.Random(0)
+    drawn = []
     for operation, functions in FUNCTIONS.items():
         for function in functions.values():
             fields = {name: draw.randrange(1 << FIELDS[name][1]) for name in USED[operation, function]}

@@ -19,21 +19,26 @@ def count(pattern: str, lines: list[str]) -> int:
 def _blocks(text: str) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     """Instructions of each basic block, and the blocks that may follow it."""
     (body,) = re.findall(r"\.entry.*?\{(.*)\}", text, re.DOTALL)
-    name, blocks, follows = "", {"": []}, {"": []}
+    name = ""
+    blocks, follows = {"": []}, {"": []}
     for line in map(str.strip, body.splitlines()):
-        label, branch = LABEL.match(line), BRANCH.search(line)
+        label = LABEL.match(line)
+        branch = BRANCH.search(line)
         if label:
-            begin, falls = label[1], True
+            begin = label[1]
+            falls = True
         else:
             blocks[name].append(line)
             if branch:
                 follows[name].append(branch[1])
             if not branch and not line.startswith("ret;"):
                 continue
-            begin, falls = f"after {len(blocks)}", line.startswith("@")
+            begin = f"after {len(blocks)}"
+            falls = line.startswith("@")
         if falls:
             follows[name].append(begin)
-        name, blocks[begin], follows[begin] = begin, [], []
+        name = begin
+        blocks[begin], follows[begin] = [], []
     return blocks, follows
 
 

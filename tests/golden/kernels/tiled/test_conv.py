@@ -51,8 +51,10 @@ def test_from_golden_is_the_layer_with_its_thresholds(layer, source, direction, 
 
 
 def test_from_golden_refuses_what_is_not_binary():
-    weight, threshold = np.ones((2, 1, 1, 3), np.int8), np.zeros((2, 1), np.int64)
-    source, dense = case_map(1, 1, 3), Dense(name="d", out_channels=2)
+    weight = np.ones((2, 1, 1, 3), np.int8)
+    threshold = np.zeros((2, 1), np.int64)
+    source = case_map(1, 1, 3)
+    dense = Dense(name="d", out_channels=2)
     one = "features and weights must be bipolar 1 bit (-1..1 in steps of 2), got "
     with value_error(f"d: {one}signed 8 bit (-128..127) and {BIPOLAR}"):
         from_golden(dense, case_map(1, 1, 3, signed(8)), weight, word_bits=32)
@@ -91,7 +93,8 @@ def test_from_golden_refuses_arrays_that_are_not_goldens(change, message):
 def test_a_threshold_out_of_reach_decides_as_it_did(direction):
     """All 65 products are +1: the dot is 65, and so is the threshold, or it is 1 or many beyond."""
     x = np.ones((1, 1, 1, 65), np.int64)
-    dense, turn = Dense(name="d", out_channels=1), np.array([direction])
+    dense = Dense(name="d", out_channels=1)
+    turn = np.array([direction])
     for beyond in (0, 1, 1 << 40):
         limit = np.array([[direction * (65 + beyond)]])
         layer = from_golden(dense, case_map(1, 1, 65), direction * x, limit, turn, word_bits=32)

@@ -214,7 +214,8 @@ def small_kernels(tmp_path_factory):
 
 @pytest.mark.parametrize("name", RUNS)
 def test_fibers_keep_the_rules_of_cuda(small_kernels, name):
-    out, message = (ctypes.c_uint * 3)(), ctypes.create_string_buffer(256)
+    out = (ctypes.c_uint * 3)()
+    message = ctypes.create_string_buffer(256)
     small_kernels.run(list(RUNS).index(name), out, message)
     assert message.value.decode() == RUNS[name][1]
     if name == "works":
@@ -241,7 +242,8 @@ def test_the_matrix_product_of_a_warp(small_kernels):
         for i in range(4):
             sums[lane, i] = before[group + 8 * (i >= 2), member * 2 + i % 2]
     for exclusive_or, product in ((1, (a[:, :, None] != b).sum(axis=1)), (0, a @ b)):
-        result, message = sums.copy(), ctypes.create_string_buffer(256)
+        result = sums.copy()
+        message = ctypes.create_string_buffer(256)
         small_kernels.product(exclusive_or, *(ctypes.c_void_p(x.ctypes.data) for x in (result, rows, columns)), message)
         assert message.value == b""
         for lane in range(32):

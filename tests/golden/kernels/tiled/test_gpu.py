@@ -139,7 +139,8 @@ def fake_cupy(capability="86", devices=1, launches=None, multiprocessors=0):
         def __init__(self, *, code, options, name_expressions):
             assert code == kernel.SOURCE.read_text()
             assert options[0] == "-std=c++17"
-            self.names, self.options = name_expressions, options
+            self.names = name_expressions
+            self.options = options
 
         def get_function(self, name):
             assert name in self.names
@@ -147,7 +148,8 @@ def fake_cupy(capability="86", devices=1, launches=None, multiprocessors=0):
 
     class Function:
         def __init__(self, name, options):
-            self.name, self.options = name, options
+            self.name = name
+            self.options = options
 
         def __call__(self, grid, block, arguments, *, shared_mem):
             if Stream.current and Stream.current.graph:

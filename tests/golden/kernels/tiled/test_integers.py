@@ -70,14 +70,16 @@ def test_the_widest_map_that_each_layer_reads(layer, bits):
 @pytest.mark.parametrize("x", [-(1 << 14), (1 << 14) - 1])
 def test_the_largest_sums_are_exact(path, x):
     """2^29 a step of two products, 3 * 2^28 in all, a sum of 31 bits."""
-    layer, source = dense(signed(15)), a_map(signed(15), 3, 1)
+    layer = dense(signed(15))
+    source = a_map(signed(15), 3, 1)
     arrays = {"weight": np.full((1, 1, 1, 3), -(1 << 14))}
     forward = integers.forward_of(layer, [source], layer.output(source), arrays, path)
     assert forward(np.full((1, 1, 1, 3), x, np.int16)).item() == 3 * x * -(1 << 14)
 
 
 def test_maps_of_any_order_in_memory_are_read():
-    layer, source = MaxPool(name="pool", **POOL), a_map(signed(8), 3, 4)
+    layer = MaxPool(name="pool", **POOL)
+    source = a_map(signed(8), 3, 4)
     x = np.asfortranarray(np.random.default_rng(1).integers(-128, 128, (5, 4, 4, 3)))
     forward = integers.forward_of(layer, [source], layer.output(source), {})
     np.testing.assert_array_equal(forward(x.astype(np.int16)), layer.forward(x, {}, source))

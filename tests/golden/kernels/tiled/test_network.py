@@ -115,7 +115,8 @@ def test_models_that_no_packed_network_is():
 
 
 def test_what_a_packed_network_refuses():
-    conv, other = case().layer, case(channels=65, out_channels=2).layer
+    conv = case().layer
+    other = case(channels=65, out_channels=2).layer
     pool = PackedPool(name="pool", channels=33, window=Window(kernel=(2, 2)))
     for layers, message in (
         ((), "network: the first packed layer must be a convolution"),

@@ -48,7 +48,8 @@ def instances(folder, plans):
 @pytest.mark.parametrize("form", ["xor", "and"])
 def test_a_matrix_product_is_of_the_form_that_its_name_says(tmp_path, form):
     """Under fibers the form is an argument; on a GPU it stands in the text of an instruction."""
-    source, out = instances(tmp_path, plans([f"mma-{form}"])), tmp_path / "out.ptx"
+    source = instances(tmp_path, plans([f"mma-{form}"]))
+    out = tmp_path / "out.ptx"
     subprocess.run(["nvcc", "-std=c++17", "-arch=sm_80", "-ptx", str(source), "-o", str(out)], check=True)
     matches = re.findall(r"mma\.sync\.aligned\.m16n8k256\.row\.col\.s32\.b1\.b1\.s32\.(\w+)\.popc", out.read_text())
     assert set(matches) == {form}
@@ -56,7 +57,8 @@ def test_a_matrix_product_is_of_the_form_that_its_name_says(tmp_path, form):
 
 def assembly(folder, how, architecture=80):
     """The PTX of a plan's kernel."""
-    source, out = instances(folder, [how]), folder / "out.ptx"
+    source = instances(folder, [how])
+    out = folder / "out.ptx"
     subprocess.run(["nvcc", "-std=c++17", f"-arch=sm_{architecture}", "-ptx", str(source), "-o", str(out)], check=True)
     return out.read_text()
 

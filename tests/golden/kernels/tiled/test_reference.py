@@ -59,7 +59,8 @@ UNEVEN = [
 
 def needed(how, index):
     """1 for each word that the outputs of a block depend on: asked of the window, one output after another."""
-    layer, place = how.layer, how.place(index)
+    layer = how.layer
+    place = how.place(index)
     words = np.zeros((how.images, layer.groups, how.height, how.width), np.uint32)
     rows, columns = how.output
     taps = layer.window.positions(how.height, how.width).reshape(rows, columns, -1)

@@ -33,7 +33,10 @@ class Memory(Agent):
     """Memory of words: those that were not written hold a hash of their address."""
 
     def __init__(self, bench: Bench, word_bytes: int, pace: Pace, seed: int = 0):
-        self.bench, self.bytes, self.pace, self.random = bench, word_bytes, pace, random.Random(seed)
+        self.bench = bench
+        self.bytes = word_bytes
+        self.pace = pace
+        self.random = random.Random(seed)
         self.words: dict[int, int] = {}
         self.refuses: Mapping[int, int] = {}
         """Answer of each byte address whose word is refused."""

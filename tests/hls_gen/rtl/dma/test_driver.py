@@ -26,7 +26,8 @@ class Buffer(np.ndarray):
 
     def __new__(cls, board: Board, address: int, words: int):
         buffer = np.zeros(words, "u4").view(cls)
-        buffer.board, buffer.physical_address = board, address
+        buffer.board = board
+        buffer.physical_address = address
         return buffer
 
     def flush(self) -> None:

@@ -48,7 +48,8 @@ class Board(World):
 
     def _ask(self, channel: str, address: int, count: int, burst: int) -> int:
         """Offer a burst until it is taken; its ID."""
-        bench, name = self.bench, f"s_axi3_{channel}"
+        bench = self.bench
+        name = f"s_axi3_{channel}"
         number = address * 5 % 4093
         ports = {"id": number, "addr": address, "len": count - 1, "burst": burst, "valid": 1}
         bench.set(**{f"{name}{port}": value for port, value in ports.items()})

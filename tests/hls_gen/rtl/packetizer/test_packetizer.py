@@ -117,7 +117,8 @@ class Camera(World):
 
     def beats(self, frame: int) -> list[dict[str, int]]:
         """A frame of the raw stream; bits of lanes that are no value's are noise, and so are marks nobody looks at."""
-        p, image = self.sizes, self.images[frame]
+        p = self.sizes
+        image = self.images[frame]
         codes = numbers(to_bits(image.reshape(1, -1), self.model.network.input.encoding).reshape(1, -1), p.value_bits)
         spare = p.lane_bits - p.value_bits
         lanes = [code | self.draw.getrandbits(spare) << p.value_bits if spare else code for code in codes]
@@ -196,7 +197,8 @@ def test_no_frame_ends_a_transfer_unless_asked(built):
 
 def test_rate_and_latency(built):
     camera = Camera(built)
-    p, header = camera.sizes, 128 // camera.sizes.stream_bits
+    p = camera.sizes
+    header = 128 // camera.sizes.stream_bits
     source = camera.give(*map(camera.beats, range(3)))
     camera.control(RUN)
     camera.until(lambda: source.done)

@@ -162,7 +162,8 @@ def core_of(device: Device):
 
 def test_the_driver(built):
     device = Device(built, 0.2, seed=10)
-    core, signature = core_of(device), device.of_device("SIGNATURE")
+    core = core_of(device)
+    signature = device.of_device("SIGNATURE")
     for register in (SIGNATURE, NUMBER):
         device.write(register.offset, 7)
     source = device.give(*map(device.beats, range(3)))
@@ -181,7 +182,8 @@ def test_the_driver(built):
 def test_the_driver_tells_wrong_frames(built, error, count):
     """Each kind of wrong frame stops the packetizer; ``run`` and ``reset`` clear the error."""
     device = Device(built, 0, seed=11)
-    core, signature = core_of(device), device.of_device("SIGNATURE")
+    core = core_of(device)
+    signature = device.of_device("SIGNATURE")
     wrong = device.beats(1)[:-1] if error == "SHORT" else device.beats(1) + device.beats(1)[-1:]
     if "user" not in wrong[-1]:
         for beat in wrong:

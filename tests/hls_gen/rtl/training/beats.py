@@ -92,7 +92,8 @@ def groups_of(
     data : what goes with each row (FORWARD, LEARN), or with each beat (SCATTER, LOAD).
     draws : numbers of the generator for each row of LEARN.
     """
-    kind, (each, last_slave) = beat_kind(i), layout(machine, i)
+    kind = beat_kind(i)
+    each, last_slave = layout(machine, i)
     rows = 1 if kind == facts.SCATTER else i.rows
 
     def beat(j: int, c: int, **more: int) -> dict[str, int]:
@@ -140,7 +141,8 @@ def settings_of(machine: MachineParameters, master: Master, i: Instruction) -> d
 
 def execute(master: Master, i: Instruction, rng: random.Random) -> Step:
     """Golden executes an instruction; the step that hardware must do."""
-    machine, kind = master.machine, beat_kind(i)
+    machine = master.machine
+    kind = beat_kind(i)
     draws: list[dict[str, int]] = [{} for _ in range(i.rows)]
     data: list[int] = []
     if kind == facts.SCATTER:
@@ -170,7 +172,9 @@ def execute(master: Master, i: Instruction, rng: random.Random) -> Step:
 
 def _passed(master: Master, i: Instruction, kind: int, rng: random.Random) -> Step:
     """LOAD and STORE."""
-    machine, form, number = master.machine, master.machine.form, i.function & 3
+    machine = master.machine
+    form = master.machine.form
+    number = i.function & 3
     caches = [{1: s.weights, 2: s.codes, 3: s.gradients}[number] for s in master.slaves]
     shape = i.rows, i.columns
     if kind == facts.LOAD:
@@ -204,7 +208,8 @@ def steps(
     machine: MachineParameters, name: str, seed: int, shapes: Sequence[tuple[int, int]] = SHAPES
 ) -> tuple[Master, list[Step]]:
     """Random weights, forward, backward, update and all caches at the end, for layers of ``shapes``."""
-    rng, master = random.Random(seed), Master(machine)
+    rng = random.Random(seed)
+    master = Master(machine)
     usable = {k: converter for k, converter in CONVERTERS.items() if converter.table.bits <= machine.code_bits}
     master.configuration.tables.update(usable)
     master.configuration.rate_places, master.configuration.mu_places = 2, 1

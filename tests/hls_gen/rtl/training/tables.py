@@ -37,7 +37,8 @@ def conversion(
     zone: int = 2,
 ) -> dict[str, int]:
     """Inputs of a converter for that table; pair and zone are for one with a multiplier."""
-    form, ranks = machine.form, 1 << machine.code_bits
+    form = machine.form
+    ranks = 1 << machine.code_bits
     order = np.argsort(table.real)
     values = form.words(table.real)[order]
     thresholds = (2 * values[1:] if chance and pair == "bracket" else values[1:] + values[:-1]).tolist()

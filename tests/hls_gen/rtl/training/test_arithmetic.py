@@ -40,7 +40,8 @@ def machine(request):
 
 
 def test_product(machine):
-    form, count = machine.form, 300
+    form = machine.form
+    count = 300
     tables = {k: converter for k, converter in CONVERTERS.items() if converter.table.bits <= machine.code_bits}
     configuration = Configuration(form, tables)
     kinds = [(left, right) for left in (0, *configuration.tables) for right in (0, *configuration.tables)]
@@ -69,7 +70,8 @@ def test_product(machine):
 
 @pytest.mark.parametrize("chance", [False, True])
 def test_converter(machine, chance):
-    form, count = machine.form, 500
+    form = machine.form
+    count = 500
     rng = np.random.default_rng(5)
     tables = [*(table for table, _ in TABLES.values()), CodeTable((-2, 1)), CodeTable((0.5, 0.25))]
     with Bench(converter(Library(32), machine)) as bench:
@@ -85,7 +87,8 @@ def test_converter(machine, chance):
             golden = Converter(table=table, zone=2, rounding=rounding)
             expected = golden.word_codes(form, values, GivenDraws(draws)).tolist()
             bench.set(**conversion(machine, table, chance))
-            got, cells = [], form.pack(values)
+            got = []
+            cells = form.pack(values)
             for k in range(count + CONVERTER_LATENCY):
                 if k >= CONVERTER_LATENCY:
                     got.append(bench["code"])

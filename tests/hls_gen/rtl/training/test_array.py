@@ -27,9 +27,14 @@ class Surroundings(Agent):
     late = True
 
     def __init__(self, bench: Bench, machine: MachineParameters, cells: list[int], step: Step, stall: float, seed: int):
-        self.bench, self.machine, self.cells, self.step = bench, machine, cells, step
-        self.stall, self.random = stall, random.Random(seed)
-        self.words, self.offered = list(step.words), False
+        self.bench = bench
+        self.machine = machine
+        self.cells = cells
+        self.step = step
+        self.stall = stall
+        self.random = random.Random(seed)
+        self.words = list(step.words)
+        self.offered = False
         self.coming: dict[int, int] = {}  # cycle -> value at the root of the tree
         self.beats, self.written, self.stored = [], [], []
         self.row, self.took, self.ends, self.room = 0, 0, 0, 0
@@ -37,7 +42,8 @@ class Surroundings(Agent):
         self.sums, self.given = iter(total(step)), iter(step.results)
 
     def drive(self) -> None:
-        bench, noise = self.bench, self.random.getrandbits
+        bench = self.bench
+        noise = self.random.getrandbits
         self.offered = bool(self.words) and (self.offered or self.random.random() >= self.stall)
         bench.set(load_valid=int(self.offered), load_data=self.words[0] if self.offered else noise(18))
         bench["store_room"] = int(self.random.random() >= self.stall)
@@ -50,7 +56,8 @@ class Surroundings(Agent):
         bench.set(**dict(zip(("first", "second"), [*named, noise(16), noise(16)])))
 
     def look(self) -> None:
-        bench, kind = self.bench, self.step.kind
+        bench = self.bench
+        kind = self.step.kind
         self.row = bench["x_row"]
         if self.offered and bench["load_ready"]:
             self.words.pop(0)
@@ -72,7 +79,8 @@ class Surroundings(Agent):
     def beat(self, parts: dict[str, int]) -> None:
         """The tree answers a beat when it has gone down and come up."""
         self.beats.append((self.bench.cycle, parts))
-        way, forward = 2 * facts.tree_levels(self.machine), parts["kind"] == facts.FORWARD
+        way = 2 * facts.tree_levels(self.machine)
+        forward = parts["kind"] == facts.FORWARD
         if parts["kind"] == facts.STORE:
             self.coming[self.bench.cycle + way + 2] = next(self.given)
         elif parts["last"] and parts["kind"] in (facts.FORWARD, facts.BACKWARD):
@@ -105,7 +113,8 @@ def lead():
 
 def performed(bench: Bench, machine: MachineParameters, cells: list[int], step: Step, stall: float, seed: int) -> None:
     """The array does a step as golden."""
-    i, (each, last_slave) = step.instruction, layout(machine, step.instruction)
+    i = step.instruction
+    each, last_slave = layout(machine, step.instruction)
     rows = 1 if step.kind == facts.SCATTER else i.rows
     chances = {f"draws_{n}": int(chance) for n, chance in zip("dw", by_chance(i))}
     bench.set(start=1, kind=step.kind, a=i.a, d=i.d, w=i.w, rows=rows, each=each, last_slave=last_slave, **chances)

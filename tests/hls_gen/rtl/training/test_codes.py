@@ -135,7 +135,8 @@ def test_sums_of_planes(serial, table, stall):
 @pytest.mark.slow
 def test_every_code_and_word():
     """All codes of three lanes with all words of a small format."""
-    form, lanes = WordFormat(4, 1), 3
+    form = WordFormat(4, 1)
+    lanes = 3
     machine = MachineParameters(form=form)
     table = CodeTable((0.5, -0.5))
     every = np.array(list(product(range(-form.largest, form.largest + 1), repeat=lanes)))

@@ -39,7 +39,8 @@ SHAPES = (
 
 def random_program(draw: random.Random, count: int) -> list[Instruction]:
     """Instructions that often meet, with addresses of a few places; each keeps the rules."""
-    places, instructions = [0, 4, 8, 12, 16], []
+    places = [0, 4, 8, 12, 16]
+    instructions = []
     while len(instructions) < count:
         a, b, d = draw.choice(places), draw.choice(places), draw.choice(places)
         (i,) = assemble(draw.choice(SHAPES).format(a=a, b=b, d=d, rows=draw.randint(1, 8)))
@@ -52,7 +53,9 @@ class Units:
     """Units that finish what they got after a random time. unfinished : unit -> (instruction's needs, cycles left)."""
 
     def __init__(self, bench: Bench, program: list[Instruction], seed: int):
-        self.bench, self.program, self.random = bench, program, random.Random(seed)
+        self.bench = bench
+        self.program = program
+        self.random = random.Random(seed)
         self.unfinished: dict[tuple[str, ...], list] = {}
         self.issued: list[int] = []
         self.overlapped = 0
@@ -113,7 +116,8 @@ def test_nothing_is_issued_too_early(bench, seed):
     bench.set(write=0, tables_loaded=0b111, start=1, first=0, no_data=0, data_left=0)
     bench.tick()
     bench["start"] = 0
-    units, cycles = Units(bench, program, seed), 0
+    units = Units(bench, program, seed)
+    cycles = 0
     while not bench["finished"]:
         assert not bench["fault"], (bench["fault"], bench["fault_place"])
         units.cycle()

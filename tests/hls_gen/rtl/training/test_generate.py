@@ -88,7 +88,8 @@ def test_the_same_text_on_every_run():
 
 def test_the_manifest_is_that_of_the_text():
     machine = MACHINES["2 slaves"]
-    manifest, text = training_manifest("x", machine), "\n".join(training_verilog(machine, checked=False).values())
+    manifest = training_manifest("x", machine)
+    text = "\n".join(training_verilog(machine, checked=False).values())
     assert (manifest.machine, manifest.name) == (machine, "x")
     shown = [int(part, 16) for part in re.findall(r" DIGEST_\d = 32'h([0-9a-f]+);", text)]
     assert shown == [int(manifest.digest[8 * k : 8 * k + 8], 16) for k in range(4)]

@@ -9,7 +9,8 @@ from tests.hls_gen.rtl.bench import Bench
 
 
 def test_numbers_are_those_of_golden():
-    draw, golden = random.Random(0), Lfsr(1)
+    draw = random.Random(0)
+    golden = Lfsr(1)
     with Bench(generator(Library(32))) as bench:
         for cycle in range(400):
             count = draw.randrange(3)

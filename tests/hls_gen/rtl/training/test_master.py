@@ -25,8 +25,12 @@ class Told(Agent):
     """Does a program's instructions one after the other, as a controller without overlaps."""
 
     def __init__(self, bench: Bench, machine: MachineParameters, program: list[Instruction]):
-        self.bench, self.machine, self.program = bench, machine, program
-        self.place, self.runs, self.awaited = 0, [0] * isa.COUNTERS, ""
+        self.bench = bench
+        self.machine = machine
+        self.program = program
+        self.place = 0
+        self.runs = [0] * isa.COUNTERS
+        self.awaited = ""
 
     def drive(self) -> None:
         self.bench.set(**dict.fromkeys(("start_io", "start_array", "start_vector", "table_start", "seed_set"), 0))
@@ -87,7 +91,8 @@ ON_ARRAY |= {(isa.IO, function) for function in isa.FUNCTIONS[isa.IO].values() i
 
 def compare(bench: Bench, machine: MachineParameters, case: str, stall: tuple[float, float]) -> None:
     """A training's samples with pauses of the words that come and of those that go."""
-    t, form = CASES[case], machine.form
+    t = CASES[case]
+    form = machine.form
     data = np.concatenate([first_words(t, form, start(t, form)), sample_words(t, form, *samples(t, form, 2))])
     program = ProgramWriter(machine, t).program(2)
     (expected,) = Interpreter(machine, program).run(data)

@@ -37,7 +37,9 @@ def near_words(form: WordFormat, table: CodeTable, count: int, rng) -> np.ndarra
 
 def convert(bench: Bench, form: WordFormat, values: np.ndarray, draws: np.ndarray, latency: int) -> list[int]:
     """Codes of words that follow one another, each in its cycle."""
-    got, cells, count = [], form.pack(values), len(values)
+    got = []
+    cells = form.pack(values)
+    count = len(values)
     for k in range(count + latency):
         if k >= latency:
             got.append(bench["code"])
@@ -61,7 +63,9 @@ def rounding_of(case: str) -> dict[str, str]:
 def test_pair_converter(name, case):
     """Both pairs and both zones; half of the draws lie where the decision changes."""
     machine = MACHINES[name]
-    form, count, how = machine.form, 800, rounding_of(case)
+    form = machine.form
+    count = 800
+    how = rounding_of(case)
     rng = np.random.default_rng(6)
     with Bench(pair_converter(Library(32), machine)) as bench:
         for table in (*(table for table, _ in TABLES.values()), *MORE_TABLES):

@@ -29,8 +29,13 @@ class Lead(Agent):
     """
 
     def __init__(self, bench: Bench, master: Master, golden_steps: list[Step], stall: float, seed: int):
-        self.bench, self.master, self.stall, self.random = bench, master, stall, random.Random(seed)
-        self.left, self.queue, self.rest = list(golden_steps), [], 0
+        self.bench = bench
+        self.master = master
+        self.stall = stall
+        self.random = random.Random(seed)
+        self.left = list(golden_steps)
+        self.queue = []
+        self.rest = 0
         self.up, self.ends = [], []
 
     def drive(self) -> None:

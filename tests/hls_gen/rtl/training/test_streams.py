@@ -37,8 +37,13 @@ class Cache(Agent):
     late = True
 
     def __init__(self, bench: Bench, cells, readers, write: str, stall: float, seed: int = 7):
-        self.bench, self.cells, self.readers, self.write = bench, cells, readers, write
-        self.stall, self.random, self.writes = stall, random.Random(seed), []
+        self.bench = bench
+        self.cells = cells
+        self.readers = readers
+        self.write = write
+        self.stall = stall
+        self.random = random.Random(seed)
+        self.writes = []
 
     def drive(self) -> None:
         self.bench["write_ready"] = int(self.random.random() >= self.stall)
@@ -57,7 +62,8 @@ class Clocked(Agent):
     """Gives the cache's answers at the beginning of the next cycle."""
 
     def __init__(self, cache: Cache):
-        self.cache, cache.read = cache, {}
+        self.cache = cache
+        cache.read = {}
 
     def drive(self) -> None:
         self.cache.after()
@@ -155,7 +161,8 @@ def test_elements_with_pauses_of_the_cache(unit, name, kind_b, stall):
     rng = np.random.default_rng(3)
     words = rng.integers(-3 * form.one, 3 * form.one, 1024) >> rng.integers(0, form.bits, 1024)
     golden.neurons[:] = form.pack(words * (rng.random(1024) < 0.9))
-    cells, number = golden.neurons.copy(), Lfsr(1)
+    cells = golden.neurons.copy()
+    number = Lfsr(1)
     golden.move(Instruction(operation=isa.MOVE, a=10, d=400, rows=70)) if name == "COPY" else golden.compute(i)
     bench.reset()
     bench.set(rate=3, mu=1, mu_on=1, **coded_as(machine, golden.configuration, "a", 0))

@@ -88,7 +88,8 @@ def _encoded(text: str) -> str:
 
 def split(text: str) -> list[str]:
     """The words of a list of Tcl, without substitutions other than a backslash's."""
-    words, rest = [], text.strip()
+    words = []
+    rest = text.strip()
     while rest:
         if rest[0] == "{":
             end = _closing_brace(rest)

@@ -58,7 +58,8 @@ def test_the_block_design_is_what_the_hwh_says(sources, board, dma, stream_bits,
 def test_what_the_hwh_says_is_right(sources, board):
     """The test above would pass if both were wrong in one way."""
     project = sources(board, 64, clock_mhz=125.0)
-    built, ps = project.build().design, project.design.processor
+    built = project.build().design
+    ps = project.design.processor
     zynq = board == "Pynq-Z2"
     assert built.drivers["xlconcat_0/In0"] == "axi_dma_0/mm2s_introut"
     assert built.drivers["xlconcat_0/In1"] == "axi_dma_0/s2mm_introut"

@@ -142,7 +142,8 @@ def test_registers_and_fields_are_those_of_the_manifest(sources):
 
 def test_the_core_is_what_vivado_packages(sources):
     project = sources()
-    root, core = root_of(project), project.package().core
+    root = root_of(project)
+    core = project.package().core
     assert ":".join(text(root, key) for key in ("vendor", "library", "name", "version")) == core["vlnv"]
     buses = {}
     for bus in every(root, "busInterfaces/busInterface"):

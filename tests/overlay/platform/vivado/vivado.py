@@ -53,7 +53,9 @@ class Vivado(Packager, BlockDesigns):
         generated: str = "gen",
     ) -> None:
         super().__init__()
-        self.board_parts, self.progress, self.generated = board_parts, progress, generated
+        self.board_parts = board_parts
+        self.progress = progress
+        self.generated = generated
         self.slack = {"setup": 0.25, "hold": 0.02, **(slack or {})}
         self.files: list[Path] = []
         self.board = ""

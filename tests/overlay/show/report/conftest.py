@@ -30,7 +30,8 @@ def compiled_network(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str]
 
     def make(name: str) -> Compiled:
         if name not in done:
-            model, folder = networks.load("digits-cnn"), tmp_path_factory.mktemp("report") / name
+            model = networks.load("digits-cnn")
+            folder = tmp_path_factory.mktemp("report") / name
             if name == "streamed":
                 sizing = Sizing(stream_weights=True)
                 finished = build(folder, size_memories("digits", [model], DIGITS, sizing=sizing), [model])

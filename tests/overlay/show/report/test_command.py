@@ -40,7 +40,8 @@ def test_a_page_beside_the_build(folder: Path, one: Report, tmp_path: Path) -> N
 
 def test_a_saved_run_gives_the_same_page(folder: Path, one: Report, run_file: Path, tmp_path: Path) -> None:
     """Measuring again gives it too: nothing in a page depends on when or how fast it was made."""
-    again, measured = tmp_path / "new" / "again.html", tmp_path / "measured.html"
+    again = tmp_path / "new" / "again.html"
+    measured = tmp_path / "measured.html"
     done = call(folder, "--from", run_file, "--out", again, "--json")
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout) == json.loads(run_file.read_text())

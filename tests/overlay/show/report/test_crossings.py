@@ -33,7 +33,8 @@ def test_a_map_goes_from_who_makes_it_to_who_needs_it(npus, mapping, expected):
 
 
 def test_a_skip_store_without_a_map_store_is_drawn(one: Report):
-    model, choices = random_model(IDENTITY, 1, 32), CompileChoices(map_order="raster")
+    model = random_model(IDENTITY, 1, 32)
+    choices = CompileChoices(map_order="raster")
     design = size_memories("ring", [model], ring([NPU] * 2), choices)
     npus = tuple(replace(one.npus[0], npu=n, layers=(f"layer {n}",)) for n in range(2))
     text = blocks.picture(replace(one, design=design, npus=npus, crossings=frozenset({(0, 0), (0, 1), (1, 0)})))

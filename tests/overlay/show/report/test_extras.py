@@ -37,7 +37,8 @@ def test_accuracy_of_a_network_of_ours() -> None:
 
 
 def test_accuracy_that_evaluate_found(one: Report, tmp_path: Path) -> None:
-    path, model = tmp_path / "found.json", zoo.load("digits-cnn")
+    path = tmp_path / "found.json"
+    model = zoo.load("digits-cnn")
     path.write_text(json.dumps({"network": "digits-cnn", "data": "/home/me/mine.npz", "images": 40, "right": 39}))
     accuracy = accuracy_of(model, path)
     assert accuracy == Accuracy("mine.npz", 40, 39)

@@ -15,7 +15,8 @@ from bitloom.overlay.show.report import graph
 
 def residual() -> Network:
     """Two sums over what passes layers, one inside the other."""
-    weighted, feature = {"out_channels": 2, "kernel": (1, 1), "weight": signed(3)}, {"encoding": signed(8)}
+    weighted = {"out_channels": 2, "kernel": (1, 1), "weight": signed(3)}
+    feature = {"encoding": signed(8)}
     layers = (
         Conv(name="stem", **weighted),
         Requantise(name="stem_q", **feature),

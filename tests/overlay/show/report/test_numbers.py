@@ -54,7 +54,8 @@ def test_counters_add_up(report: Report) -> None:
 
 def test_figures_follow_from_the_counters(report: Report) -> None:
     few, many = report.run.counters[2], report.run.counters[4]
-    f, cycles = report.figures, (many["cycles"] - few["cycles"]) / 2
+    f = report.figures
+    cycles = (many["cycles"] - few["cycles"]) / 2
     assert f["cycles_per_frame"] == cycles
     assert f["latency_cycles"] == report.run.counters[1]["cycles"]
     assert f["latency_us"] == pytest.approx(f["latency_cycles"] / 100)
@@ -175,7 +176,8 @@ def test_the_timeline_of_streamed_weights_is_that_of_hardware(compiled_network: 
 def test_layers_wait_for_streamed_weights(compiled_network: Made, run: Callable[[str], Measured]) -> None:
     report = gather(compiled_network("streamed"), run("streamed"))
     assert len(compiled_network("streamed").network.programs[0].weights)
-    times, resident = report.timeline, gather(compiled_network("digits-cnn"), run("digits-cnn")).timeline
+    times = report.timeline
+    resident = gather(compiled_network("digits-cnn"), run("digits-cnn")).timeline
     assert [(s.frame, s.layer) for s in times.spans] == [(f, i) for f in range(4) for i in range(4)]
     assert all(a.end < b.begin for a, b in pairwise(times.spans))
     gaps, before = ([b.begin - a.end for a, b in pairwise(t.spans[:4])] for t in (times, resident))

@@ -76,7 +76,8 @@ class Dom(HTMLParser):
 def numbers(report: Report) -> dict[str, float]:
     """What the DOM must say, from the counters of the run."""
     counters = report.run.counters
-    few, many = counters[report.run.frames // 2], counters[report.run.frames]
+    few = counters[report.run.frames // 2]
+    many = counters[report.run.frames]
     steady = {name: (many[name] - few[name]) / (report.run.frames / 2) for name in many}
     area = report.area.resources
     expected = {

@@ -125,7 +125,8 @@ VANISHES = textwrap.dedent("""
 def test_a_client_that_vanishes_in_the_middle_of_a_transfer(server, bit, connect, caplog):
     caplog.set_level("INFO")
     process = subprocess.Popen([sys.executable, "-c", VANISHES, str(server.port)], stdout=subprocess.PIPE, text=True)
-    source, other = process.stdout.readline().strip(), connect()
+    source = process.stdout.readline().strip()
+    other = connect()
     until(lambda: "write" in server.calls.names)
     with held():
         other.read(source)
@@ -175,7 +176,8 @@ def test_one_client_at_a_time_has_the_board(server, bit, connect):
     first, second = connect(), connect()
     binary = bit2bin(bit.read_bytes())
     first.load(binary)
-    key, core = first.allocate(8), second.mapping(DEVICE, 0x1000)
+    key = first.allocate(8)
+    core = second.mapping(DEVICE, 0x1000)
     first.put(core, ADDEND, 9)
     of_key = (second.free, second.read, second.address, second.flush, second.invalidate)
     refused_calls = [
@@ -231,7 +233,8 @@ def test_who_was_silent_loses_the_board_and_must_load_again(server, bit, connect
 @pytest.mark.parametrize("limits", [ServerLimits(piece_seconds=0.3)])
 def test_clients_that_send_half_a_file_block_nobody(server, bit, connect):
     """Eight of them: one gets the board until its call is cancelled, the others nothing."""
-    binary, end = bit2bin(bit.read_bytes()), threading.Event()
+    binary = bit2bin(bit.read_bytes())
+    end = threading.Event()
 
     def half():
         yield remote_device_pb2.WriteFileRequest(file_path="/lib/firmware/half.bin", data=binary[: len(binary) // 2])

@@ -48,7 +48,8 @@ def test_registers(client, core):
 
 def test_a_build_that_was_changed_is_not_loaded(client, binary, bit):
     """After the server has begun: its .v, and then its .bit too."""
-    verilog, whole, whole_bit = bit.with_suffix(".v"), bit.with_suffix(".v").read_bytes(), bit.read_bytes()
+    verilog = bit.with_suffix(".v")
+    whole, whole_bit = bit.with_suffix(".v").read_bytes(), bit.read_bytes()
     try:
         verilog.write_bytes(whole + b"// more\n")
         rule = "must be the one that it was written with, and was changed"
@@ -332,7 +333,8 @@ def test_a_request_that_does_not_come_can_not_keep_its_thread(server, client, pa
 @pytest.mark.parametrize("limits", [ServerLimits(piece_seconds=100, request_seconds=0.3)])
 def test_a_request_in_many_pieces_comes_to_its_end(server, client, caplog):
     """Pieces come again and again, none of them late."""
-    key, ended = client.allocate(8), threading.Event()
+    key = client.allocate(8)
+    ended = threading.Event()
 
     def pieces():
         while not ended.wait(0.02):

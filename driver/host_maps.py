@@ -50,7 +50,7 @@ class HostMaps:
         self._dtypes = {read.map: held_dtype(turn.program.input) for turn in turns for read in turn.reads}
 
     def images(self, turn: Turn[Program]) -> Array:
-        """What a program reads: (N, H, W, C).
+        """The images of a program: the maps that it reads, side by side, (N, H, W, C).
 
         Raises
         ------

@@ -94,7 +94,7 @@ def scale(form: WordFormat, words: Array, by: Discrete, direction: int = 1) -> A
 
 
 def word_of(form: WordFormat, operand: Operand) -> Array:
-    """What an operand stands for, as words."""
+    """The words that an operand stands for."""
     if isinstance(operand, Continuous):
         return operand.words
     return np.asarray(constants(operand.table, form)[operand.codes])

@@ -33,7 +33,7 @@ class Cost:
 
 
 def training_cost(inputs: int, specs: Sequence[DenseSpec], rule: UpdateRule, batch: int) -> Cost:
-    """What training a perceptron takes.
+    """Memory and products of training a perceptron.
 
     Parameters
     ----------

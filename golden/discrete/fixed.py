@@ -306,7 +306,8 @@ class FixedTrainer:
         return np.where(slope.words != 0, gradient, 0)
 
     def _learned(self, n: int, x: Operand, g: Operand, draws: SampleDraws) -> None:
-        """What layer ``n`` remembers of each sample; by the source's rule its parameters move."""
+        """Add each sample's gradients to what layer ``n`` remembers; by the source's rule the layer's parameters
+        move."""
         form = self.form
         layer = self.training.layers[n]
         state = self.states[n]

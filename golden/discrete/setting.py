@@ -68,7 +68,7 @@ class Setting:
 
 
 def _kinds(tensors: DiscreteTensors, rule: UpdateRule) -> dict[str, str]:
-    """What the tensors of a layer are."""
+    """The kind of each tensor of a layer: continuous, or what its converter makes."""
     kinds = {}
     for name in (tensor.name for tensor in fields(tensors) if tensor.name != "master"):
         converter = getattr(tensors, name)

@@ -139,7 +139,7 @@ class Weighted(OneInput):
         return value.reshape(len(x), *target.shape)
 
     def accumulated(self, padded: Array, positions: Array, weights: Array) -> Array:
-        """What the products of each window give. Shapes are those of `signed_sum`; weights have the array's."""
+        """Numbers that the products of each window give. Shapes are those of `signed_sum`; weights have the array's."""
         weight = weights.reshape(self.out_channels, positions.shape[1], -1)  # (O, taps, C)
         if self.accumulate == "or_words":
             return words_sum(padded, positions, weight, self.word_channels)

@@ -52,7 +52,7 @@ class Pool(OneInput):
     @staticmethod
     @abstractmethod
     def reduced(taps: Array, valid: Array) -> Array:
-        """What the taps of each window give.
+        """The value that each window's taps give.
 
         Parameters
         ----------

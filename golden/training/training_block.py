@@ -101,7 +101,7 @@ def signs(x: Array) -> Array:
 
 
 def gather(x: Array, positions: Array, filler: float) -> Array:
-    """What each window reads: (N, P, C) -> (N, outputs, taps, C), with ``filler`` at taps of position -1."""
+    """The values that each window reads: (N, P, C) -> (N, outputs, taps, C), with ``filler`` at taps of position -1."""
     return np.take(with_invalid(x, filler), positions, axis=1)
 
 

@@ -109,7 +109,7 @@ def bits(scope: Scope, e: ast.Node, low: int, high: int) -> list[Ref]:
 
 
 def targets(scope: Scope, left: ast.Node) -> list[AssignedBits]:
-    """What a left side writes, low bits first; names that nobody declared are left out."""
+    """The bits that a left side writes, low bits first; names that nobody declared are left out."""
     if isinstance(left, ast.Lvalue):
         return targets(scope, left.var)
     written: list[AssignedBits] = []
@@ -124,7 +124,7 @@ def targets(scope: Scope, left: ast.Node) -> list[AssignedBits]:
 
 
 def _target(scope: Scope, part: ast.Node, name: str, base: int) -> AssignedBits:
-    """What one signal or selection on a left side writes, from bit ``base`` of the right side on."""
+    """The bits that one signal or selection on a left side writes, from bit ``base`` of the right side on."""
     whole = scope.signals[name].whole
     if isinstance(part, ast.Identifier):
         return AssignedBits(whole, base, exact=True)

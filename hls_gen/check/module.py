@@ -166,7 +166,7 @@ class Module:
             self._drive(target.ref, f"instance {label}", depends)
 
     def _directly(self, ref: Ref) -> list[Ref]:
-        """What bits depend on without a register or another signal between."""
+        """The bits on which bits depend without a register or another signal between."""
         if ref not in self._edges:
             sources: dict[Ref, None] = {}
             drivers = self.drivers.get(ref.name, [])
@@ -180,7 +180,7 @@ class Module:
         return self._edges[ref]
 
     def inputs_of(self, output: Ref) -> list[Ref]:
-        """What bits depend on in the same cycle.
+        """The bits of input ports on which bits depend in the same cycle.
 
         Parameters
         ----------

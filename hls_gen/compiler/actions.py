@@ -41,12 +41,12 @@ class Action(ABC):
 
     @property
     def needs(self) -> dict[str, int]:
-        """What the action needs of an NPU's capacities, by name (hls_gen/compiler/needs.py)."""
+        """The capacities of an NPU that the action needs, by name (hls_gen/compiler/needs.py)."""
         return {}
 
     @abstractmethod
     def forward(self, values: Array, added: Array | None = None) -> Array:
-        """What the action makes of (N, H, W, channels) values; ``added`` is the map that an addition adds to them."""
+        """The action's results of (N, H, W, channels) values; ``added`` is the map that an addition adds to them."""
 
 
 class FeatureAction(Action):
@@ -104,7 +104,7 @@ WIDTHS = {flat.PLACES[name]: name for name in flat.CAPACITIES}
 
 
 def widths_needed(columns: Mapping[str, Column], numbers: Mapping[str, Any]) -> dict[str, int]:
-    """What numbers need of the capacities that are widths of columns, by name. Both are by field."""
+    """Widths of columns that numbers need, by the name of the capacity. Both are by field."""
     needs = dict[str, int]()
     for field, column in columns.items():
         if name := WIDTHS.get(str(column.bits)):
@@ -482,8 +482,8 @@ def actions_of(model: Model, workload: Workload, tail: tuple[Layer, ...]) -> lis
 
 
 def bits_of(model: Model, workload: Workload, layer: Threshold) -> Thresholds | Sign:
-    """What makes bits: the sign of what was requantised, or thresholds of sums. Its bits are 1 where a sum is large:
-    of x <= T, the complement is computed, x >= T + 1."""
+    """The action that makes bits: the sign of requantised values, or thresholds of sums. Its bits are 1 where a sum is
+    large: of x <= T, the complement is computed, x >= T + 1."""
     assert workload.segment is not None
     if workload.segment.behind_sums(Requantise) is not None:
         return Sign()

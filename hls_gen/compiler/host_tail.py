@@ -81,7 +81,7 @@ def _host_layers(network: Network) -> int:
 
 
 def _trip(network: Network, last: Weighted, tail: list[OneInput]) -> Trip:
-    """What may follow the last sums on the engine that the weighted layer is for."""
+    """The rule of which layers may follow the last sums, of the engine that the weighted layer is for."""
     if last.accumulate == "or":
         return OR
     first = next(layer for layer in network.layers if isinstance(layer, Weighted))

@@ -197,12 +197,12 @@ def _array_cycles(workload: Workload, npu: Npu, words: int, layout: Callable[[],
 
 
 def _work(workload: Workload) -> SequencerWork:
-    """What a sequencer does for a workload, each tap visited once."""
+    """The work of a sequencer for a workload, each tap visited once."""
     return SequencerWork.of_map(workload.window, workload.height, workload.width)
 
 
 def _windows(workload: Workload, npu: Npu) -> FormedWindows | None:
-    """What the NPU's window former makes of the network's input; None where it can't feed the workload."""
+    """The windows that the NPU's window former makes of the network's input; None where it can't feed the workload."""
     behind = workload.behind_former(npu)
     if behind is None or workload.with_former is None:
         return None

@@ -48,7 +48,8 @@ def form_array_lines(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> t
 
 
 def _array_lines(layer: LoweredLayer, tables: Tables) -> FormedLines | None:
-    """What the line former in front of the array makes of a layer's map. A bit beside the map would add something."""
+    """The lines that the line former in front of the array makes of a layer's map. A bit beside the map would add
+    something."""
     formed = _formed(tables[array_former_name(layer)])
     return None if formed and formed.pads and layer.binary else formed
 
@@ -85,7 +86,7 @@ def form_pool_lines(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> tu
 
 
 def _pool_lines(layer: LoweredLayer, tables: Tables) -> FormedLines | None:
-    """What the line former in front of the pool unit makes of a layer's results."""
+    """The lines that the line former in front of the pool unit makes of a layer's results."""
     formed = _formed(tables[pool_former_name(layer)])
     return formed and replace(formed, flags=layer.reduction.line_flags)
 

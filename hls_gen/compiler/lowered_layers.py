@@ -199,7 +199,7 @@ class LoweredLayer(MapReader):
 
     @cached_property
     def activation(self) -> ActivationAction:
-        """What makes results of sums."""
+        """The action that makes results of sums."""
         first = self.actions[0]
         assert isinstance(first, ActivationAction)
         return first
@@ -212,12 +212,12 @@ class LoweredLayer(MapReader):
 
     @cached_property
     def pool(self) -> WindowAction | None:
-        """What the pool unit computes; None where it hands results on."""
+        """The action of the pool unit; None where the unit hands results on."""
         return self.action(WindowAction)
 
     @cached_property
     def depthwise(self) -> Depthwise | None:
-        """What the pool unit computes where it has weights."""
+        """The action of a pool unit with weights."""
         return self.action(Depthwise)
 
     @cached_property
@@ -274,8 +274,8 @@ class LoweredLayer(MapReader):
 
     @property
     def accumulations(self) -> "tuple[LoweredLayer | Depthwise, ...]":
-        """What adds up sums, each with its range of sums and its scale: this layer, and a depthwise convolution behind
-        it."""
+        """The layers that add up sums, each with its range of sums and its scale: this layer, and a depthwise
+        convolution behind it."""
         return (self,) if self.depthwise is None else (self, self.depthwise)
 
     def results(self, features: Array, added: Array | None = None) -> list[Array]:

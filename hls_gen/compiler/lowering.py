@@ -112,7 +112,7 @@ class Lowered:
         return self._split_pools[key]
 
     def input_features(self, images: Array) -> Array:
-        """What the first lowered layer reads, where its taps are not formed.
+        """The features that the first lowered layer reads, where its taps are not formed.
 
         Parameters
         ----------

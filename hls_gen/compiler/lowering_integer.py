@@ -76,7 +76,7 @@ def integer_layer(model: Model, workload: Workload, inverted: Array) -> tuple[Lo
 
 
 def _depthwise(model: Model, workload: Workload, segment: Segment) -> Depthwise:
-    """What the pool unit computes where the depthwise convolution of ``segment`` is fused with the workload."""
+    """The action of the pool unit where the depthwise convolution of ``segment`` is fused with the workload."""
     (scale,) = actions_of(model, workload, segment.tail)
     assert isinstance(scale, Scale)
     channels = segment.layer.out_channels

@@ -109,7 +109,7 @@ def _placed(segmented_model: SegmentedModel, npus: Sequence[Npu], mapping: Seque
 
 
 def target_of(npus: Sequence[Npu], choices: CompileChoices) -> CutTarget:
-    """What any network is cut for, on these NPUs and by these choices.
+    """The target for which any network is cut, on these NPUs and by these choices.
 
     Depthwise convolutions are fused with the layer before if all NPUs of the integer engine have pool units with
     weights. The input is sent several times to one integer NPU without a window former alone.

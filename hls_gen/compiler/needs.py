@@ -85,7 +85,7 @@ class NpuNeeds:
 
 
 def merged(needs: Sequence[Needs]) -> Needs:
-    """What layers need together; at least one of them."""
+    """The needs of layers together; at least one layer."""
     if len(needs) == 1:
         return needs[0]
     sizes = _together([need.sizes for need in needs])
@@ -111,7 +111,7 @@ def most_waiting(waits: Sequence[tuple[int, int, int]]) -> int:
 
 
 def needs_of(planned: PlannedLayer) -> Needs:
-    """What one layer needs of its NPU."""
+    """The needs of one layer."""
     layer = planned.layer
     npu = planned.npu
     counts = planned.on_array.counts
@@ -159,7 +159,7 @@ def _places_in_turn(planned: PlannedLayer) -> int:
 
 
 def _of_values(layer: LoweredLayer, keeps_steps: bool) -> dict[str, int]:
-    """What the sums of a layer and its actions need, by name; it is the same with each folding."""
+    """The needs of a layer's sums and actions, by name; they are the same with each folding."""
     known = _OF_VALUES.setdefault(layer, {})
     if keeps_steps not in known:
         of_actions = _together([action.needs for action in layer.actions])

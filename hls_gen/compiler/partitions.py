@@ -182,7 +182,7 @@ def _channelwise(layer: Layer) -> bool:
 
 
 def _program_model(model: Model, name: str, layers: Sequence[Layer], output: Channels) -> ProgramModel:
-    """What computes some channels of the last of these layers."""
+    """The program model that computes some channels of the last of these layers."""
     network = model.network
     wanted = _wanted(network, layers, output)
     reads = _reads(network, layers, wanted)
@@ -194,7 +194,7 @@ def _program_model(model: Model, name: str, layers: Sequence[Layer], output: Cha
 
 
 def _reads(network: Network, layers: Sequence[Layer], wanted: Mapping[str, Channels]) -> tuple[MapChannels, ...]:
-    """What these layers read of other layers' maps, where they compute the channels that are ``wanted``."""
+    """Channels of other layers' maps that these layers read, where they compute the channels that are ``wanted``."""
     crossing = dict[str, list[Channels]]()
     for layer in layers:
         for read in network.reads[layer.name]:

@@ -56,7 +56,7 @@ class Plan:
         return [by_name[name] for name in self.lowered.outputs]
 
     def formed(self, n: int) -> FormedWindows | None:
-        """What the window former of NPU ``n`` makes; None where it lets words pass, or there is none."""
+        """The windows that the window former of NPU ``n`` makes; None where it lets words pass, or there is none."""
         return next((planned.formed for planned in self.on(n) if planned.formed), None)
 
     @property
@@ -86,11 +86,11 @@ class Plan:
 
     @cached_property
     def needs(self) -> list[NpuNeeds]:
-        """What the network needs of each NPU."""
+        """The needs of the network on each NPU."""
         return [NpuNeeds(npu, self._needs(n)) for n, npu in enumerate(self.foldings)]
 
     def _needs(self, n: int) -> Needs:
-        """What the network needs of NPU ``n``: what each of its layers needs, and what all of them need together."""
+        """The needs of the network on NPU ``n``: those of each of its layers, and those of all of them together."""
         of_frames = {"binariser_rows": len(self.frame.limits), "outputs": len(self.outputs)} if n == 0 else {}
         together = Needs.of(map_words=self._map_words(n), **of_frames)
         return merged([*map(needs_of, self.on(n)), together])

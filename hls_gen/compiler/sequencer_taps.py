@@ -94,7 +94,7 @@ class SequencerTaps:
         return counted[way]
 
     def _counted(self) -> TapCounts:
-        """What the taps take, counted anew."""
+        """The counts of the taps, counted anew."""
         tables = self.tables
         unread = tables.unread
         taps = len(tables.index) * self.visits

@@ -136,7 +136,7 @@ def whole_system(plan: Plan, design: Design) -> System:
 
 
 def whole_run(plan: Plan, design: Design, frames: int = FRAMES) -> Result:
-    """What the flow model says of so many frames on the system of `whole_system`."""
+    """The flow model's result for so many frames on the system of `whole_system`."""
     order = weight_order(plan, design)
     if order and order.run and frames == FRAMES:
         return order.run

@@ -429,7 +429,7 @@ class Npu:
 
     @property
     def pulses(self) -> tuple[str, ...]:
-        """What the counters count: every cycle is one of these."""
+        """The kinds of a cycle with a frame in flight, which counters count: a beat, or a wait, by its reason."""
         waits = {"wait_weights": self.loader.stream_weights, "wait_memory": self.array.one_memory}
         return ("beat", "wait_input", "wait_room", "wait_table", *(name for name, has in waits.items() if has))
 
@@ -747,7 +747,7 @@ class NpuSequencer:
 
     @property
     def prefix(self) -> str:
-        """What the names of its memories begin with."""
+        """The beginning of the names of its memories."""
         return "pool_" if self.unit == "pool_unit" else ""
 
     @cached_property

@@ -25,7 +25,7 @@ class OutletGroup:
 
     @property
     def label(self) -> str:
-        """What its signals are called after."""
+        """The beginning of the names of its signals."""
         return "_".join(self.names)
 
     @property

@@ -143,7 +143,7 @@ def area_of(verilog: str, top: str) -> Area:
 
 
 def _summary(blocks: Mapping[str, Any], flat: Mapping[str, Any], top: str) -> dict[str, Any]:
-    """What is kept of the two netlists."""
+    """The figures of the two netlists that are kept."""
     cells = {name: netlist.count(module) for name, module in blocks["modules"].items() if not netlist.is_cell(module)}
     alone = {name: pairing.with_pairs(blocks["modules"][name]) for name in cells}
     instances: Counter[str] = Counter()

@@ -34,7 +34,7 @@ Coefficients = dict[str, Any]
 
 @lru_cache(maxsize=1)
 def coefficients() -> Coefficients:
-    """What coefficients.json holds."""
+    """The content of coefficients.json."""
     held: Coefficients = json.loads(FILE.read_text())
     return held
 

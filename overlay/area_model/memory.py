@@ -77,7 +77,7 @@ class MappedMemory:
 
 @cache
 def mapped(width: int, depth: int, latency: int = 1, style: str = "auto") -> MappedMemory:
-    """What a memory becomes.
+    """The memory as synthesis maps it.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def _cost(kind: RamPrimitive, width: int, depth: int) -> float:
 
 
 def _as(kind: RamPrimitive, width: int, depth: int, latency: int) -> MappedMemory:
-    """What a memory becomes in one kind of RAM."""
+    """The memory in one kind of RAM."""
     banks, units = _units(kind, width, depth)
     ff = (width if kind.lutram else (banks - 1).bit_length()) if latency else 0
     enables = 2 * banks if kind.lutram else 1.5 * banks

@@ -42,7 +42,7 @@ class Store(NamedTuple):
         return cls(name, width, depth, int(depth > timing.LUT_RAM_WORDS))
 
     def mapped(self) -> Resources:
-        """What one of them takes of the device."""
+        """Cells that one of the stores takes, as synthesis maps it."""
         if self.registered and (memory := mapped(self.width, self.depth, 1, self.style)).block:
             return memory.resources
         return mapped(self.width, self.depth, self.latency, self.style).resources

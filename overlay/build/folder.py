@@ -120,7 +120,7 @@ def listed_files(folder: Path) -> list[Path] | None:
 
 
 def _moves(folder: Path, digests: Mapping[str, str], listing: str) -> dict[str, Any]:
-    """What is to be done to replace the build in ``folder`` by files with these digests.
+    """The moves by which files with these digests replace the build in ``folder``.
 
     Returns
     -------

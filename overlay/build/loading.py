@@ -31,7 +31,7 @@ class Loading:
 
     @property
     def cycles_per_frame(self) -> float:
-        """What a frame's share of them is."""
+        """A frame's share of the cycles of loading."""
         return self.cycles / self.frames
 
     @property

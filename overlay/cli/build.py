@@ -288,7 +288,7 @@ def _facts(
 
 
 def _hardware_rows(facts: Mapping[str, Any]) -> dict[str, str]:
-    """What the hardware is, as rows of a table."""
+    """The hardware's sizes, as rows of a table."""
     shown = (
         "folder",
         "weights",

@@ -258,7 +258,7 @@ def _simulated(
 
 
 def _facts(score: Score) -> dict[str, Any]:
-    """What --json says of the score."""
+    """The facts of the score for --json."""
     confused = [
         {"class": score.classes[row], "taken_for": score.classes[column], "images": count}
         for row, column, count in score.confused(CONFUSED)

@@ -131,7 +131,7 @@ def _check_target(target: Path) -> None:
 
 
 def _facts(imported: Imported, checked: list[Checked], written: list[Path]) -> dict[str, Any]:
-    """What --json says."""
+    """The facts of the import for --json."""
     return {
         "network": imported.model.network.name,
         "files": [str(path) for path in written],

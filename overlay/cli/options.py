@@ -94,7 +94,7 @@ def words_or_paths(
 
 
 def _paths(incomplete: str) -> CompletionItem:
-    """What makes the shell complete a path; in front of words, which bash would forget."""
+    """The option's completion of paths in the shell; in front of words, which bash would forget."""
     return CompletionItem(incomplete, type="file")
 
 

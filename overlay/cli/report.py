@@ -108,7 +108,7 @@ def report_command(
 
 
 def _program_row(program: ProgramFacts) -> str:
-    """What a program takes, for people."""
+    """A program's cycles and words, as text for people."""
     return (
         f"{number(program.cycles)}, bound by {program.bound}; {program.load_words:,} words to load; "
         f"{percent(program.share)} of a round"

@@ -45,7 +45,7 @@ class Subject:
 
 
 def subject_of(names: Sequence[str], design: str | None = None, named: bool = True) -> Subject:
-    """What the words of a command line name.
+    """The subject that the words of a command line name.
 
     Parameters
     ----------

@@ -76,7 +76,7 @@ class InputWatch:
             self._clipped += int(np.count_nonzero(self._real.clipped(numbers)))
 
     def use(self) -> InputUse:
-        """What the images have used so far, at least one of them."""
+        """The part of the input's range that the images have used so far; at least one image."""
         e = self._encoding
         low, high = self._values
         share = (high - low) / (e.high - e.low)

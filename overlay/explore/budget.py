@@ -60,7 +60,7 @@ class Budget:
         return cls(**{**part, **{key: value for key, value in limits.items() if value is not None}})
 
     def excess(self, figures: Figures) -> dict[str, float]:
-        """What is over its limit.
+        """The figures that are over their limits.
 
         Returns
         -------

@@ -92,14 +92,14 @@ class Candidate:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What tells candidates for a network apart, for sets and dictionaries."""
+        """The values that tell candidates for a network apart, for sets and dictionaries."""
         dataflow = self.dataflow if isinstance(self.dataflow, str) else tuple(sorted(self.dataflow.items()))
         cuts = tuple(self.partitions.items())
         return self.npus, self.mapping, self.map_order, dataflow, self.chunk, self.shortcuts, self.copy_depthwise, cuts
 
     @property
     def engines(self) -> Engines:
-        """What computes the layers."""
+        """The engine of each layer."""
         return Engines(tuple(self.npus[n].engine for n in self.mapping), any(npu.depthwise for npu in self.npus))
 
     @property

@@ -147,7 +147,7 @@ class Connections:
         return True
 
     def of(self, connection: Connection, setting: MapSetting) -> NpuChoices:
-        """What an NPU may be.
+        """The choices for an NPU of this connection and setting.
 
         Raises
         ------

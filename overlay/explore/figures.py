@@ -99,7 +99,7 @@ def figures(
 
 
 def _on_design(design: Design, runs: Iterable[Sequence[Result]]) -> FlowOnDesign | None:
-    """What the flow model says of each network on a design; None where one doesn't finish."""
+    """The design with the flow model's results for each network on it; None where one doesn't finish."""
     try:
         return FlowOnDesign(design, list(runs))
     except ValueError:

@@ -22,7 +22,7 @@ MOST_CUT = 4
 
 
 def tasks(tries: Tries, points: int) -> list[Task]:
-    """What is tried: one NPU for all layers, in intervals from about the fastest one on.
+    """The tasks of the search: one NPU for all layers, in intervals from about the fastest one on.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ class PeLaneArea:
 
 @lru_cache(maxsize=256)
 def lane_area(engine: str, feature_bits: int, weight_bits: int, acc_bits: int, shift_bits: int = 0) -> PeLaneArea:
-    """What a lane of an engine takes.
+    """LUTs and DSP blocks of a lane of an engine.
 
     Parameters
     ----------

@@ -344,7 +344,7 @@ class LayerDemand:
 
     @staticmethod
     def _layout_key(npu: Npu) -> tuple[int, ...]:
-        """What the words of a tuple depend on."""
+        """The values of an NPU on which the words of a tuple depend."""
         column = npu.former_sizes.column if npu.former_sizes else 0
         return npu.array.kfp, npu.array.plane_lanes, npu.array.line_taps, column
 

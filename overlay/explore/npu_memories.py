@@ -106,14 +106,18 @@ class NpuMemories:
         """
         npu = npu.unchecked(**UNSIZED | {"aheads": flat.LEAST["aheads"] * npu.has_skip})
         npu = npu.unchecked(**self._former(indices, npu))
-        each = [part for part in (tuple(i for i in indices if i in numbers) for numbers in self._networks) if part]
+        each = [
+            of_network
+            for of_network in (tuple(i for i in indices if i in numbers) for numbers in self._networks)
+            if of_network
+        ]
         layers = extended(_PlannedLayers(self, each, npu))
         npu, plans = layers.npu, layers.plans
-        needs = [NpuNeeds(npu, self._together(part, plan, npu)) for part, plan in zip(each, plans)]
+        needs = [NpuNeeds(npu, self._together(of_network, plan, npu)) for of_network, plan in zip(each, plans)]
         sizes = fitting(npu, needs)
         sizes["tuple_words"] = max(sizes["tuple_words"], _roomy_words(chain(*plans)))
         if npu.has_skip:
-            waiting = [self._skipping(part, plan, npu) for part, plan in zip(each, plans)]
+            waiting = [self._skipping(of_network, plan, npu) for of_network, plan in zip(each, plans)]
             sizes["skip_words"] = max(flat.LEAST["skip_words"], 1 + max(waiting))
         npu = npu.unchecked(**sizes)
         return npu.unchecked(**margins(npu, needs))
@@ -149,7 +153,7 @@ class NpuMemories:
             yield ReadValues(layer.bits, apart, on_npu.plan.read.layout)
 
     def _together(self, indices: Indices, plan: Planned, npu: Npu) -> Needs:
-        """What layers of a network need together."""
+        """The needs of a network's layers together."""
         first = self._layers[indices[0]].seen_by(npu)
         besides = first.formed_by(npu).needs() if first.formed else {}
         readers = ((i, self._layers[i].reader, layer.plan.map_words) for i, layer in zip(indices, plan))

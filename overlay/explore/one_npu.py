@@ -312,7 +312,7 @@ class NpuChoices:
         return known[key]
 
     def _known_at(self, interval: int) -> _KnownAt:
-        """What has been worked out at an interval."""
+        """The results at an interval so far."""
         known = self._known.at
         if interval not in known:
             if sum(len(at.foldings) for at in known.values()) > KEPT:

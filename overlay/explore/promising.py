@@ -159,7 +159,7 @@ def _fitting(tries: Tries, task: Task) -> Promise | None:
 
 
 def _promise(tries: Tries, asked: Task, rounds: int = ROUNDS) -> Promise | None:
-    """What a task comes to with prices that rise, if it isn't hopeless; else None."""
+    """The offer of a task with prices that rise, if it isn't hopeless; else None."""
     offer = next((offer for offer in tries.offers(asked, rounds) if not offer.over), None)
     if offer is None:
         return None

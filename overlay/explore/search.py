@@ -278,7 +278,7 @@ def _in_partitions(tries: Tries, effort: Effort, budget: Budget) -> list[Row]:
 
 
 def _explored(tries: Tries, rows: Sequence[Row]) -> Explored:
-    """What was found, with all rows that were tried."""
+    """The designs that were found, with all rows that were tried."""
     fitting = [row for row in rows if row.fits]
     best = best_of(fitting, tries.budget)
     nearest = None if fitting else min(rows, key=lambda row: worst_excess(row, tries.budget))
@@ -293,7 +293,7 @@ def _explored(tries: Tries, rows: Sequence[Row]) -> Explored:
 
 
 def varied(tries: Tries) -> tuple[str, ...]:
-    """What a search varies beside foldings, a few words each."""
+    """The choices that a search varies beside foldings, a few words each."""
     connections = tries.connections.possible()
     one_npu = len(tries.layers) == 1 or bool(tries.also)
     rings, chains = (

@@ -43,7 +43,7 @@ class Searched:
     """The numbers that are tried; None of a value that loops of one_npu.py choose otherwise."""
 
     def cell(self, npu: Npu) -> str:
-        """What stands in the column; nothing where the NPU lacks it."""
+        """The text in the column; nothing where the NPU lacks the value."""
         value = npu.value(self.name)
         return "" if value == 0 or not npu.has(self.name) else f"{value:,}" if isinstance(value, int) else str(value)
 

@@ -283,7 +283,7 @@ class Tries:
             task = replace(task, price=raised(task.price, dear))
 
     def over(self, candidate: Candidate) -> dict[str, float]:
-        """What of its area a candidate takes more of than the budget has, by what the search knows of its memories."""
+        """The excess of a candidate's area over the budget, by what the search knows of its memories."""
         excess = self.budget.excess(Figures(self._known_area(candidate), lanes(candidate), 0, 0))
         return {key: value for key, value in excess.items() if key in STEPS.keys() | {"lut"}}
 
@@ -315,7 +315,7 @@ class Tries:
         return [chunked] if chunked is not None else []
 
     def varied(self, row: Row) -> list[Row]:
-        """What varies a row: other settings, dataflows and streamed weights, the foldings as they are.
+        """Variations of a row: other settings, dataflows and streamed weights, the foldings as they are.
 
         Only what promises something is run in the flow model, which takes most of the time.
         """

@@ -150,7 +150,7 @@ class _Chooser:
         return reason or self._cost(self.all(engine))
 
     def _cost(self, engines: Sequence[str]) -> EngineCost:
-        """What these engines cost."""
+        """The cost of these engines."""
         held = held_maps(self._graph, self._of_graph(engines))
         sources = [held[section.reading.map].encoding for section in self._sections]
         return cost_of(self._sections, self._weights, sources, engines)

@@ -230,7 +230,7 @@ class Copy:
 
 
 def copying(window: Window) -> Copy:
-    """What copies what a window of one tap reads, by a window of as many taps that each has one on the map."""
+    """The copy of what a window of one tap reads, by a window of as many taps that each has one on the map."""
     top, left, bottom, right = window.padding
     around = (0, 0) if window.beside != "nothing" else (top + bottom, left + right)
     rows, columns = (

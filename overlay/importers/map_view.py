@@ -335,7 +335,7 @@ def spreading(operation: Function, axes: int) -> list[Array]:
 
 
 def _same_value(values: Array) -> Fraction:
-    """What stands at padded places, which must be one number for all channels."""
+    """The number at padded places, which must be one for all channels."""
     if (values != values[0]).any():
         raise Unsupported("what a map is padded with must stay the same number in every channel")
     return Fraction(values[0])

@@ -48,7 +48,7 @@ class Pairs:
     """Rounding and clips aside, a result is the layer's total with the factors ``slopes``, + offset."""
 
     def results(self, factors: "PairFactors") -> Array:
-        """What the layer makes of all pairs: (m, n) int64."""
+        """The layer's results of all pairs: (m, n) int64."""
         arrays = factors.arrays
         totals = self.layer.totals([self.x, self.y], arrays)
         return np.clip(self.layer.divided(totals, arrays["shift"]), self.layer.low, self.layer.high)

@@ -253,7 +253,7 @@ REFERENCES: dict[str, Definition] = {
 
 
 def reference(node: SourceNode, inputs: Sequence[Array | None], opset: int) -> Array:
-    """What a node makes.
+    """The values that a node makes.
 
     Parameters
     ----------

@@ -60,7 +60,7 @@ class Quantised:
 
     @property
     def values(self) -> list[Fraction]:
-        """What each level is worth, level 0 first."""
+        """The number that each level stands for, level 0 first."""
         return [self.base + self.step * level for level in range(self.levels + 1)]
 
 

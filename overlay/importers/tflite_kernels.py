@@ -23,7 +23,7 @@ Inputs = Sequence[Array | None]
 
 
 def run_kernel(node: SourceNode, inputs: Inputs) -> Array:
-    """What a node of a TFLite file makes.
+    """The values that a node of a TFLite file makes.
 
     Parameters
     ----------

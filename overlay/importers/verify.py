@@ -363,12 +363,12 @@ class _Tensor:
 
     @property
     def read(self) -> _Span:
-        """What the operations behind it read."""
+        """The values that the operations behind the map read."""
         return self.span if self.held is None else _Span.of(self.held)
 
 
 def _golden_maps(imported: Imported, inputs: Array) -> Iterator[_GoldenMap]:
-    """What golden has of each map, and of each output, for some images."""
+    """Golden's values of each map, and of each output, for some images."""
     model = imported.model
     graph = imported.graph
     trace = {INPUT: inputs, **dict(zip((layer.name for layer in model.network.layers), model.trace(inputs)))}

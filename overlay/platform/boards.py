@@ -91,7 +91,7 @@ class Board:
 
     @property
     def sizes(self) -> dict[str, float]:
-        """What the device has of each of RESOURCES."""
+        """How many of each of RESOURCES the device has."""
         return {key: getattr(self, key) for key in RESOURCES}
 
     def shares(self, area: Resources) -> dict[str, float]:

@@ -83,7 +83,7 @@ class FloatRun:
         return {"setting": asdict(SETTINGS[self.setting]), "plan": asdict(self.plan)}
 
     def cost(self, data: LearnData) -> Cost:
-        """What training takes."""
+        """Memory and products of training."""
         setting = SETTINGS[self.setting]
         inputs = data.train.shape[1]
         specs = setting.specs(inputs, self.plan.hidden, int(data.train_labels.max()) + 1)

@@ -110,7 +110,7 @@ def _run_nextpnr(arguments: list[str], folder: Path, top: str) -> None:
 
 
 def _result(report: dict[str, Any]) -> Routed:
-    """What a report of nextpnr says."""
+    """The figures of a report of nextpnr."""
     mhz = min(clock["achieved"] for clock in report["fmax"].values())
     path = next(p["path"] for p in report["critical_paths"] if p["from"] == p["to"])
     nets = [part["net"] for part in path if part["type"] == "routing"]

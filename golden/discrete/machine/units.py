@@ -66,7 +66,7 @@ class InstructionNeeds:
 
 @lru_cache(1 << 12)
 def needs(instruction: Instruction, machine: MachineParameters) -> InstructionNeeds:
-    """What ``instruction`` needs; it must be one that exists."""
+    """Units, memory and cycles of ``instruction``, which must be one that exists."""
     i = instruction
     operation = instruction.operation
     if operation == CONFIG:
@@ -95,7 +95,7 @@ def needs(instruction: Instruction, machine: MachineParameters) -> InstructionNe
 
 
 def _of_slaves(i: Instruction, machine: MachineParameters, block: CacheSpan) -> InstructionNeeds:
-    """What COMPUTE on the slaves needs."""
+    """Units, memory and cycles of COMPUTE on the slaves."""
     if i.function == FORWARD:
         # A pass gives a result of each slave, one a cycle, while the next pass runs.
         cycles = max(i.rows, machine.slaves) * machine.columns_each(i.columns)

@@ -60,7 +60,7 @@ class WeightLoader:
 
     @property
     def writes(self) -> tuple[Stamps, ...]:
-        """What the process stamps."""
+        """The stamps that the process writes."""
         return (*self.there.values(), self.released)
 
     def process(self, frames: int) -> Process:

@@ -167,7 +167,7 @@ class ProcessNetwork:
                 self._sources[i] = self._make(JoinedSource, [self._sources[i], source], layer.joined_words)
 
     def _edge(self, n: int) -> None:
-        """What lies between NPU ``n`` and the one before, if maps come that way."""
+        """The components between NPU ``n`` and the one before, if maps come that way."""
         system = self.system
         before = (n - 1) % len(self.system.npus)
         edges = [(maker, i) for i in system.of(n) if system.crosses(i) and (maker := system.maker(i)) is not None]

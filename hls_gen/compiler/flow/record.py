@@ -154,7 +154,7 @@ class Record:
 
 @singledispatch
 def _items(value: Any) -> Iterable[Any]:
-    """What of a value stands in the record: each of its items."""
+    """The numbers of a value in the record: those of each of its items."""
     assert isinstance(value, list | tuple), f"no record has a {type(value).__name__}"
     return value
 

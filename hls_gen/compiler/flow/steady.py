@@ -142,7 +142,7 @@ class _PythonRun:
             run(processes)
 
     def frames_run(self) -> kernel.FramesRun:
-        """What they came to."""
+        """Cycles, counts and fill levels of the frames."""
         network = self._network
         counts: dict[int, Sequence[Count]] = {n: issuer.counts for n, issuer in network.issuers.items()}
         return kernel.FramesRun(network.done, network.frame_source.accepted, counts, network.stores())

@@ -120,7 +120,7 @@ def judge(c: LoaderContext, header: HeaderWords, known: HeaderFacts) -> Judgemen
 
 
 def _header_right(b: Block, header: HeaderWords) -> list[tuple[str, Signal]]:
-    """What is right of a header by itself: its first word, and its check word."""
+    """The rules that a header keeps by itself, with a signal each: its first word, and its check word."""
     magic = b.localparam("MAGIC", headers.MAGIC, headers.word_0("MAGIC").width, base=16)
     parity = header.words[0] ^ header.words[1] ^ header.words[2]
     return [("magic", eq(header.fields["MAGIC"], magic)), ("check", eq(header.fields["CHECK"], ~parity))]

@@ -11,5 +11,5 @@ from .pair_converter import pair_converter
 
 
 def converter_of(machine: MachineParameters) -> Callable[[Library, MachineParameters], Block]:
-    """What makes the converters of a machine."""
+    """The function that makes the converters of a machine."""
     return {"shifting": converter, "multiplying": pair_converter}[machine.converter]

@@ -123,7 +123,7 @@ def _elements(b: Block, machine: MachineParameters, held: dict[str, Signal], go:
 
 
 def _divider_is_free(b: Block, machine: MachineParameters, held: dict[str, Signal], step: Signal) -> list[Signal]:
-    """What an element waits for besides: the division of words before it."""
+    """Signals for which an element waits besides: the division of the words before it is done."""
     if machine.divider != "words":
         return []
     most = facts.divider_cycles(machine) - 1

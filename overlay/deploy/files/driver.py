@@ -29,7 +29,7 @@ TIMED = 16
 
 
 def arguments(content: dict[str, Any]) -> argparse.Namespace:
-    """What the command line says."""
+    """The arguments of the command line."""
     parser = argparse.ArgumentParser(description="Run the networks of this folder on the board.")
     parser.add_argument("images", nargs="?", type=Path, help=".npy file of images, of the shape in README.md")
     parser.add_argument("--network", choices=list(content["networks"]), help="which network runs, by default the first")

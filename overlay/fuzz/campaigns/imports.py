@@ -181,7 +181,7 @@ def _judged(kind: str, data: bytes, twin: bytes, case: Case) -> str:
 
 
 def _imported(kind: str, data: bytes, case: Case) -> Imported | str:
-    """What a file becomes, or the word for one that is refused."""
+    """The model that a file becomes, or the word for a file that is refused."""
     begin = time.process_time()
     result: Imported | str
     try:
@@ -235,7 +235,7 @@ def _images(imported: Imported, seed: int) -> Array:
 
 
 def _results(imported: Imported, seed: int) -> _ImportResults:
-    """What golden makes of images."""
+    """Golden's maps and outputs for images."""
     images = _images(imported, seed)
     network = imported.model.network
     host = hosts.from_bytes(hosts.to_bytes(imported.host), imported.host.digest, network.input, network.output)

@@ -175,7 +175,7 @@ def core_tcl(core: IpCore, design: BlockDesign) -> str:
 
 
 def design_mk(design: BlockDesign) -> str:
-    """What the Makefile reads."""
+    """The text that the Makefile reads."""
     values = {"DESIGN_BOARD": _board(design).name, "DESIGN_CLOCK_MHZ": f"{design.clock_mhz:g}"}
     text = "".join(f"{name} := {make_value(value)}\n" for name, value in values.items())
     return HEADER.format(name=design.name, digest=design.digest) + text

@@ -176,7 +176,7 @@ def _one(values: tuple[int, ...]) -> str:
 
 
 def _npus(compiled: Compiled, run: Measured, work: list[LayerWork]) -> list[NpuCycles]:
-    """What the counters of each NPU say."""
+    """The counts of each NPU."""
     out = []
     for n, npu in enumerate(compiled.build.design.npus):
         npu_work = [w for w in work if w.npu == n]

@@ -36,12 +36,12 @@ class ProgramFacts:
 
     @property
     def bound(self) -> str:
-        """What no frame of it takes fewer cycles than: of the array's beats and the words of both streams the most."""
+        """The name of the greatest lower bound of a frame's cycles: the array's beats, or the words of a stream."""
         return max(BOUNDS.items(), key=lambda item: getattr(self, item[0]))[1]
 
 
 def program_facts(compiled: Compiled, times: Timeline, loading: Loading) -> list[ProgramFacts]:
-    """What each program takes, in the order in which they run."""
+    """The facts of each program, in the order in which they run."""
     words = compiled.manifest.stream_words
     whole = times.cycles_per_frame + loading.cycles_per_frame
     out = []

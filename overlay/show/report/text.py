@@ -12,7 +12,7 @@ def number(value: float) -> str:
 
 
 def numbers() -> Any:
-    """What writes numbers on an axis of matplotlib as people read them."""
+    """The formatter that writes numbers on an axis of matplotlib as people read them."""
     from matplotlib.ticker import FuncFormatter
 
     return FuncFormatter(lambda value, _: number(value))

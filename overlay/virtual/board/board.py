@@ -211,7 +211,7 @@ class VirtualBoard:
         return self.logic is not None and self.logic.busy
 
     def _loaded(self) -> ProgrammableLogic:
-        """What is loaded; NothingLoadedError before the first download."""
+        """The loaded bitstream; NothingLoadedError before the first download."""
         if not self.logic:
             raise NothingLoadedError(f"{NAME} device: no bitstream is loaded")
         return self.logic

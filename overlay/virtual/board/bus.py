@@ -31,7 +31,7 @@ class StoredRegisters:
         self._values = dict(values or {})
 
     def read(self, offset: int) -> int:
-        """What was written last."""
+        """The word that was written last."""
         return self._values.get(offset, 0)
 
     def write(self, offset: int, value: int) -> None:

@@ -31,6 +31,7 @@ BLOCKS = {
     "kernels_per_multiplier": 2,
     "depthwise": True,
     "pool_line_taps": 3,
+    "pool_lane_lines": 2,
     "window_former": True,
     "accumulators": 8,
     "raster": True,
@@ -39,10 +40,10 @@ BLOCKS = {
 }
 NPU = Npu.of(kfp=24, line_taps=3, kgp=16, pfp=16, ol=8, acc_bits=32, **BLOCKS, **INTEGER)
 """The design's NPU: 384 lanes on 192 multipliers, a window former for the first layers, and a pool unit with weights.
-Array and pool unit take a line of a 3 x 3 kernel in a cycle, the array of 8 channels, the pool unit of 16. Values
-less their zero point have 9 bits. With 8 accumulators a PE short windows follow each other without a wait. Of an
-xc7z020 counters save block RAM for tables of taps; additions, and half of the pool unit's requantisations, multiply
-in LUTs for want of DSP blocks, and scales of the pool unit are LUT RAM for want of block RAM."""
+Array and pool unit take a line of a 3 x 3 kernel in a cycle, the array of 8 channels, the pool unit of 16, or two lines
+of 8. Values less their zero point have 9 bits. With 8 accumulators a PE short windows follow each other without a wait.
+Of an xc7z020 counters save block RAM for tables of taps; additions, and half of the pool unit's requantisations,
+multiply in LUTs for want of DSP blocks, and scales of the pool unit are LUT RAM for want of block RAM."""
 BOARD = "Pynq-Z2"
 """The board of the design's device where no other one is named."""
 NPUS = {BOARD: NPU, "ZCU104": NPU.changed(kfp=48, kgp=32, pfp=32, ol=16, lut_products=())}

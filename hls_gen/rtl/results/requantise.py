@@ -63,7 +63,10 @@ class _RequantiseSignals:
     half_even: Signal | None
     """Whether halves of the value in stage "product" become even; None in an NPU where none do."""
     round_twice: Signal | None
-    """Whether the value in stage "product" is rounded twice; None in an NPU where none is."""
+    """Whether the value in stage "product" is rounded twice, or in stage "value" of a product in parts; None in an NPU
+    where none is."""
+    split: SplitProduct | None
+    """The parts of the product; None where it is whole."""
     in_luts: bool
     """Whether LUTs multiply by the upper half of a multiplier, where the product is split."""
 
@@ -119,11 +122,14 @@ def requantise(
 
     def late(name: str, until: str) -> Signal:
         """A field of the layer, as late as the stage ``until``."""
-        return pipe.late(name, make_field(name), until)[until]
+        field = make_field(name)
+        return field if until == stages[0] else pipe.late(name, field, until)[until]
 
+    split = split_product(npu)
     limits = [late(name, "shifted") for name in ("low", "high")]
-    roundings = [late(name, "product") if name in given else None for name in ("half_even", "round_twice")]
-    shared = _RequantiseSignals(step, pipe, *limits, *roundings, in_luts)
+    rounds = "product" if split is None else "value"
+    roundings = [late(name, rounds) if name in given else None for name in ("half_even", "round_twice")]
+    shared = _RequantiseSignals(step, pipe, *limits, *roundings, split, in_luts)
     lanes = [_lane(b, npu, shared, k) for k in range(npu.results.ol)]
     values = [value for value, _ in lanes]
     features = [feature for _, feature in lanes]
@@ -159,8 +165,8 @@ def _lane(b: Block, npu: Npu, shared: _RequantiseSignals, k: int) -> tuple[Signa
         b.on(step.free, (factor, step.row[f"multiplier_{k}"]))
 
     wide = npu.product_bits
-    if factor is not None and (split := split_product(npu)) is not None:
-        shifted = _shifted(b, npu, shared, k, _half_of_split(b, npu, shared, k, split, (value, factor, shift)))
+    if factor is not None and shared.split is not None:
+        shifted = _shifted(b, npu, shared, k, _half_of_split(b, npu, shared, k, shared.split, (value, factor, shift)))
     else:
         scaled = sign_extend(value, wide) if factor is None else product(value, _signed(factor))
         shifted = _shifted(b, npu, shared, k, _half(b, npu, shared, k, scaled, shift))
@@ -208,9 +214,9 @@ def _half_of_split(
     b: Block, npu: Npu, shared: _RequantiseSignals, k: int, split: SplitProduct, given: tuple[Signal, Signal, Signal]
 ) -> tuple[Signal, ...]:
     """As ``_half`` for a product in parts, of a value, a factor and a shift: the parts in the first stage, their sum in
-    the second one, together with what is added to round it. What is added depends on the product's sign, which is the
-    value's. Where LUTs multiply, the product of the value's low bits is added there, too, and not to the other parts: a
-    DSP block's product comes late, so no more than two parts are added to that.
+    the second one. What is added to round it depends on the product's sign, which is the value's, and so is known in
+    the first stage. Where LUTs multiply, the product of the value's low bits is added to that in the second stage, and
+    not to the other parts: a DSP block's product comes late, so no more than two parts are added to it.
     """
     value, factor, shift = given
     wide = npu.product_bits
@@ -238,17 +244,17 @@ def _half_of_split(
         rows = pipe.register(f"product_rows_{k}", split.apart + width(factor), sum_of_rows(low, factor))
         (beside if shared.in_luts else parts).append(resize(rows, wide))
     product_shift = pipe.register(f"product_shift_{k}", narrow, shift)
-    negative = pipe.register(f"product_negative_{k}", 1, bits(value, width(value) - 1, 1))
+    negative = b.wire(f"negative_{k}", 1, bits(value, width(value) - 1, 1))
+    power, above, some = _half_of_power(b, k, shift, wide)
+    rounding = choose(negative, ~above, power, wide)
+    if shared.round_twice is not None:
+        rounding = _half_of_two(b, npu, k, (shared.round_twice, negative, shift), power, above)
+    rounding = pipe.register(f"product_rounding_{k}", wide, choose(some, rounding, 0, wide))
 
     half_product = b.reg(f"half_product_{k}", wide, init=None)
     half = b.reg(f"half_{k}", wide, init=None)
     half_shift = b.reg(f"half_shift_{k}", narrow, init=None)
     b.on(pipe.move, (half_product, added([*added(parts), lower])[0]), (half_shift, product_shift))
-    power, above, some = _half_of_power(b, k, product_shift, wide)
-    rounding = choose(negative, ~above, power, wide)
-    if shared.round_twice is not None:
-        rounding = _half_of_two(b, npu, k, (shared.round_twice, negative, product_shift), power, above)
-    rounding = choose(some, rounding, 0, wide)
     b.on(pipe.move, (half, added([rounding, *beside])[0]))
     return half_product, half, half_shift
 

@@ -89,6 +89,10 @@ def fetch_cycles(npu: Npu) -> int:
     return int(npu.array.one_memory)
 
 
+RING_WORDS = GIVE_BACK + 2
+"""Words of a tuple memory with which a word may come in each cycle: it is used two cycles after it came, at the
+earliest, and then given back."""
+
 # Results unit
 
 CREDITS = 2

@@ -25,7 +25,7 @@ from .rules import require
 
 @dataclass(frozen=True, kw_only=True)
 class Number:
-    """What must hold for a number of a part."""
+    """The rule for a number of a part."""
 
     least: int = 1
     """Smallest value, >= 0."""
@@ -42,7 +42,7 @@ class Number:
 
     @property
     def rule(self) -> str:
-        """What must hold, in words."""
+        """The rule in words."""
         ends = f">= {self.least}" if self.most is None else f"{self.least}..{self.most}"
         if self.power:
             return f"a power of two {ends}"
@@ -60,7 +60,7 @@ class Number:
 
 @dataclass(frozen=True, kw_only=True)
 class Capacity(Number):
-    """What must hold for a size of a part."""
+    """The rule for a size of a part, which follows from the networks."""
 
     added: bool
     """Whether layers lie in it one behind the other, so that they need the sum; else they need the largest."""
@@ -72,7 +72,7 @@ class Capacity(Number):
 
 @dataclass(frozen=True, kw_only=True)
 class Choices:
-    """What must hold for a value of a part that is one of a few words, or a tuple of some of them."""
+    """The rule for a value of a part that is one of a few words, or a tuple of some of them."""
 
     words: tuple[str, ...]
     """The words."""
@@ -182,12 +182,12 @@ def capacity(
 
 
 def name_of(item: "Field[Any]") -> str:
-    """What command line, files and messages call the value of a field."""
+    """The name of a field's value on the command line, in files and in messages."""
     return item.metadata.get("name") or item.name
 
 
 def rule_of(item: "Field[Any]") -> Number | Choices | None:
-    """What must hold for the value of a field; None where the part alone says it."""
+    """The rule for the value of a field; None where the part alone says it."""
     return item.metadata.get("rule")
 
 

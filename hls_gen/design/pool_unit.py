@@ -17,7 +17,7 @@ from .widths import bits_for
 
 
 class Beside(NamedTuple):
-    """What a tap beside the map must be, so that it changes nothing."""
+    """The value of a tap beside the map, by which the tap changes nothing."""
 
     flag: str
     """Field of a layer's row to the line former, which puts the value in where the flag is 1."""
@@ -98,7 +98,7 @@ def pools_of(engine: str) -> tuple[PoolReduction, ...]:
 
 
 class ReducedWindow(NamedTuple):
-    """What a pool unit computes for a layer: a window, and how it makes one value of its taps."""
+    """The action of a pool unit for a layer: a window, and how one value is made of its taps."""
 
     window: Window
     reduction: Reduction
@@ -106,7 +106,8 @@ class ReducedWindow(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class PoolWeights(NpuPart):
-    """What a pool unit that computes depthwise convolutions has besides (hls_gen/rtl/pool_unit/pool_depthwise.py)."""
+    """The values of a pool unit that computes depthwise convolutions besides
+    (hls_gen/rtl/pool_unit/pool_depthwise.py)."""
 
     engine: ClassVar[str] = "integer"
 

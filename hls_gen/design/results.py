@@ -62,7 +62,7 @@ class Unit:
 
 @dataclass(frozen=True, kw_only=True)
 class ActivationUnit(Unit):
-    """What makes results of sums in the results unit. Sums that leave as they are pass it by.
+    """The unit that makes results of sums in the results unit. Sums that leave as they are pass it by.
 
         sums[OL] --> activation --results[OL]--> feature units, where it requantises
 
@@ -136,7 +136,7 @@ class UnitTable:
 
 
 class LaneArea(NamedTuple):
-    """What a lane of a feature unit takes of a device, besides its memory."""
+    """Cells of a device that a lane of a feature unit takes, besides its memory."""
 
     lut: float
     ff: float
@@ -145,8 +145,8 @@ class LaneArea(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class FeatureUnit(Unit):
-    """What may stand behind a requantisation and makes other features of its features, in register stages of its own
-    that move together with those of the requantisation.
+    """A unit that may stand behind a requantisation and makes other features of its features, in register stages of its
+    own that move together with those of the requantisation.
 
         sums[OL] --> requantisation --features[OL]--> feature unit --features[OL]--> ... --> features[OL]
 
@@ -170,7 +170,7 @@ class FeatureUnit(Unit):
 
     @property
     def of_a_layer(self) -> int:
-        """What a layer needs of its capacity."""
+        """The need of a layer for the unit's capacity."""
         return self.table.rows if self.table else 1
 
 

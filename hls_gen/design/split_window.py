@@ -36,12 +36,12 @@ class SplitWindow:
 
     @cached_property
     def formed(self) -> Window:
-        """What the former reads of the map: its taps lie side by side."""
+        """The window that the former reads of the map: its taps lie side by side."""
         return self._parts[0]
 
     @cached_property
     def rest(self) -> Window:
-        """What the sequencer reads, of a map with a tuple for each window that is formed."""
+        """The window that the sequencer reads, of a map with a tuple for each window that is formed."""
         return self._parts[1]
 
     @cached_property

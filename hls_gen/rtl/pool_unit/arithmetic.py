@@ -90,8 +90,8 @@ class PoolPorts:
 
 
 class Arithmetic(ABC):
-    """What a kind of pool unit computes, inside the module of such a unit. Instances declare registers of what comes
-    with a beat, and read the unit's memory.
+    """The arithmetic of a kind of pool unit, inside the module of such a unit. Instances declare registers of what
+    comes with a beat, and read the unit's memory.
 
     Attributes
     ----------
@@ -154,8 +154,8 @@ class Arithmetic(ABC):
 
     @abstractmethod
     def merged(self, left: Signal, right: Signal, cycles: int) -> Signal:
-        """What two values give together, so many cycles after the beat's word: those of two taps, those of two lines
-        that share lanes, or the value of a beat and what the beats before it gave."""
+        """The value that two values give together, so many cycles after the beat's word: those of two taps, those of
+        two lines that share lanes, or the value of a beat and what the beats before it gave."""
 
     def lane_value(self, k: int) -> Signal:
         """The value of lane ``k`` of all taps of the beat together."""
@@ -181,7 +181,7 @@ class Arithmetic(ABC):
         return value
 
     def leaving(self, _k: int, merged: Signal) -> Signal:
-        """What leaves of lane ``k``, `cycles` later: by default what the queue has."""
+        """The value of lane ``k`` that leaves, `cycles` later: by default the queue's."""
         return merged
 
     def beat_values(self) -> Iterable[Signal]:

@@ -244,7 +244,7 @@ class Block:
         return self.m.Parameter(name, default)
 
     def sized(self, **values: int) -> "Block":
-        """The same module with values for its parameters, for instances.
+        """This module with values for its parameters, for instances.
 
         Raises
         ------
@@ -401,7 +401,7 @@ def _range(w: Size | None) -> Size | None:
 
 @dataclass
 class _Update:
-    """What is assigned to registers at a clock edge."""
+    """Values that registers are assigned at a clock edge."""
 
     condition: Signal | None
     """When; None: always."""

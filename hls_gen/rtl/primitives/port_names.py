@@ -85,7 +85,7 @@ _NPU = re.compile(r"npu(\d+)_(\w+)")
 
 
 def meaning_of(port: str) -> str:
-    """What a port of this name means in every module.
+    """The meaning of a port of this name, which is the same in every module.
 
     Parameters
     ----------

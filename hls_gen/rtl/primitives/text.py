@@ -20,7 +20,7 @@ _OPERATORS = ("|", "&", "^", "+", "-", "*", "?", ":", "==", "!=", "<", "<=", ">"
 
 @dataclass(frozen=True)
 class Header:
-    """What the comment at the beginning of a module says, apart from its ports."""
+    """The text of the comment at the beginning of a module, apart from its ports."""
 
     contract: str
     """Docstring of the file or function that makes the module. It is taken up to the first section that has its title

@@ -116,8 +116,8 @@ class TapAtWork:
 
 @dataclass(frozen=True, kw_only=True)
 class Events:
-    """What happens in this cycle. Each is known with ``goes`` at the latest, a gate behind it: what registers say of
-    the tap is put together first, beside ``goes``."""
+    """The events of this cycle. Each is known with ``goes`` at the latest, a gate behind it: what registers say of the
+    tap is put together first, beside ``goes``."""
 
     goes: Signal
     """A beat, if there is a tap with beats at work; or there is none. It comes last in the cycle."""

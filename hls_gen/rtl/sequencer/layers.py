@@ -51,7 +51,9 @@ class Layers:
         self.number = layer_counter(b, "layer_upcoming", last_layer, self.begin)
         row = context.memory("layers", resize(self.number, bits_for(memory.depth - 1)))
         kept = {name: b.reg(f"layer_{name}", w, init=None) for name, w in memory.widths.items() if not start_only(name)}
-        self.start, self.upcoming, self.now = layer_start(row), layer_row(row), layer_row(kept)
+        self.start = layer_start(row)
+        self.upcoming = layer_row(row)
+        self.now = layer_row(kept)
         b.on(self.begin, (self.have, 1), *[(register, row[name]) for name, register in kept.items()])
 
     def follow(self, end: Signal) -> None:

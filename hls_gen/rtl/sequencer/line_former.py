@@ -119,7 +119,8 @@ def line_former(library: Library, spec: SequencerSpec) -> Block:
     b.on(step, *zip(before, [inside, *before]))
     b.on(line_done, *[(flag, 0) for flag in before])
     w = sequencer.map_bits
-    words, above = [bits(source.data, 0, w)], []
+    words = [bits(source.data, 0, w)]
+    above = []
     if keeps:
         kept = [now["shares_lanes"]] if rows == 1 else []
         taken = b.wire("taken", 1, all_of(moves, inside, *kept))

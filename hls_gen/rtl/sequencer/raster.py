@@ -44,7 +44,8 @@ class CounterTaps:
         self._b = b
         self._start = layers.start
         self._upcoming = layers.upcoming.raster
-        self._tuple_words, self._bits = tuple_words, width(tuple_words)
+        self._tuple_words = tuple_words
+        self._bits = width(tuple_words)
         self.serves = row.by_counters
         self.skip = NEVER
         self.placed = ALWAYS
@@ -68,7 +69,8 @@ class CounterTaps:
             gap = all_of(gap, ~self._second)
         self.new, self.gap = b.wire("counted_new", 1, new), b.wire("counted_gap", 1, gap)
         line_end = self.x.final if visited is None else all_of(self.x.final, visited)
-        self._visited, self.line_end = visited, b.wire("line_end", 1, line_end)
+        self._visited = visited
+        self.line_end = b.wire("line_end", 1, line_end)
         self.will_serve: Signal = NEVER  # it is looked at where no other source will serve
         self.row_end = b.reg("row_end")
         # row_end, x_final and x_beyond of a row's first window

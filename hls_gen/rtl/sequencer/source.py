@@ -21,7 +21,7 @@ NEVER: Signal = const(0, 1)
 
 
 class TapSource(Protocol):
-    """What makes the taps of a layer; each attribute is a signal that says something of the tap at hand."""
+    """A part that makes the taps of a layer; each attribute is a signal that says something of the tap at hand."""
 
     serves: Signal
     """1 in layers whose taps this source makes. Exactly one source serves a layer."""
@@ -49,7 +49,7 @@ class TapSource(Protocol):
 
 @dataclass(frozen=True)
 class ServedTap:
-    """What the source that serves the layer says of the tap at hand; fields as in TapSource."""
+    """The tap at hand, as the source that serves the layer says it; fields as in TapSource."""
 
     new: Signal
     skip: Signal

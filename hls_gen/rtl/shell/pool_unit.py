@@ -103,7 +103,8 @@ def _features(c: NpuContext, sums: Stream) -> Stream:
 def _steps(c: NpuContext, sums: Stream) -> Stream:
     """The words of a pool unit with weights as steps of OL sums; a tuple's last word has as many as its map says."""
     npu = c.npu
-    w, side = npu.results.ol * npu.array.acc_bits, sums.side_bits - npu.pool_tail_bits
+    w = npu.results.ol * npu.array.acc_bits
+    side = sums.side_bits - npu.pool_tail_bits
     if not npu.pool_tail_bits:
         return gearbox(c.b, c.library, "pool_steps", sums, w)
     tail = bits(sums.side, side, npu.pool_tail_bits)

@@ -136,7 +136,8 @@ def uses(design: Design, model: Model, choices: CompileChoices, comparison: Comp
 
 def _shares_lanes(planned: PlannedLayer) -> bool:
     """Whether lines of a pool's kernel share lanes."""
-    unit, pool = planned.npu.pool_unit, planned.on_pool_unit
+    unit = planned.npu.pool_unit
+    pool = planned.on_pool_unit
     return bool(unit and pool and pool.lines and unit.beat.shares(pool.lines.window) > 1)
 
 

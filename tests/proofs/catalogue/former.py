@@ -112,7 +112,8 @@ def _line_formers() -> Iterator[Proof]:
     for name, (npu, breaks) in LINES.items():
         spec = SequencerSpec(present(npu.pool_sequencer))
         beat = spec.sequencer.beat
-        rows, kept = beat.rows, 4 if beat.most_rows > 1 else 0
+        rows = beat.rows
+        kept = 4 if beat.most_rows > 1 else 0
         w = npu.array.feature_bits
         lowest = sum(1 << k for k in range(w - 1, spec.sequencer.map_bits, w))  # in each lane
         yield Proof(

@@ -20,7 +20,7 @@ from . import bnn_pynq, int8_ends
 from . import cifar_quick as reference
 
 FOLDER = Path(__file__).parent
-MADE: dict[str, Callable[[], Model]] = {
+SEEDED: dict[str, Callable[[], Model]] = {
     "cifar-quick-int8": reference.cifar_quick_int8,
     "bnn-int8-ends": int8_ends.seeded,
     "cnv-w2a2": lambda: bnn_pynq.seeded(bnn_pynq.cnv_w2a2()),
@@ -52,7 +52,7 @@ def data_folder() -> Path:
 
 def names() -> list[str]:
     """Names of the networks, sorted."""
-    return sorted([*MADE, *READ, *(path.stem for path in FOLDER.glob("*.npz"))])
+    return sorted([*SEEDED, *READ, *(path.stem for path in FOLDER.glob("*.npz"))])
 
 
 def load(name: str) -> Model:
@@ -73,7 +73,7 @@ def load(name: str) -> Model:
         network, file_name = READ[name]
         path = data_folder() / file_name
         return bnn_pynq.trained(network(), path) if path.exists() else bnn_pynq.seeded(network())
-    return MADE[name]() if name in MADE else file.load(FOLDER / f"{name}.npz")
+    return SEEDED[name]() if name in SEEDED else file.load(FOLDER / f"{name}.npz")
 
 
 def source(name: str) -> str:
@@ -93,7 +93,7 @@ def source(name: str) -> str:
     if Path(name).suffix == ".npz":
         return f"model file {name}"
     _check(name)
-    if name in MADE:
+    if name in SEEDED:
         return "seeded weights"
     path = data_folder() / READ[name][1] if name in READ else FOLDER / f"{name}.npz"
     return f"trained, from {path.name}" if path.exists() else f"seeded weights: {path.name} is not in {path.parent}"

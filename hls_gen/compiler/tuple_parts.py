@@ -80,11 +80,11 @@ class WeightedLanes:
             return TuplePart(len(layout)), 0
         key = len(layout), layout.tobytes(), kgp
         if key not in self._parts:
-            self._parts[key] = self._found(layout, kgp)
+            self._parts[key] = self._shortest(layout, kgp)
         return self._parts[key]
 
-    def _found(self, layout: WordLayout, kgp: int) -> tuple[TuplePart, int]:
-        """As `tuple_part`, without a look at what was found before."""
+    def _shortest(self, layout: WordLayout, kgp: int) -> tuple[TuplePart, int]:
+        """Find the shortest part, as `tuple_part` does, without a look at those that are known."""
         kernels, lanes = self.lanes.shape
         count = kernel_groups(kernels, kgp)
         padded = np.zeros((count * kgp, lanes + 1), bool)  # the last one: no lane

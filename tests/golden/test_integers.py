@@ -29,7 +29,7 @@ from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
 
 LAYER = {"inputs": 2, "outputs": 3}
-MADE = {
+DESCRIPTIONS = {
     "map": lambda n, b: Map(height=n(2), width=n(3), channels=n(4), encoding=Encoding("signed", n(5))),
     "window": lambda n, b: Window(kernel=(n(2), n(3)), stride=[n(1), n(2)], padding=(n(0), n(1), n(0), n(1))),
     "conv": lambda n, b: Conv(name="c", out_channels=n(2), kernel=(n(2), n(3)), padding=(n(1),) * 4),
@@ -57,24 +57,24 @@ MADE = {
 }
 
 UNCHECKED = ("window", "choices", "machine's layer", "machine's training", "kind", "converter", "draws")
-"""Of MADE those that others check: a window its layer, a mapping the compiler."""
+"""Of DESCRIPTIONS those that others check: a window its layer, a mapping the compiler."""
 
 
 @pytest.mark.parametrize("integer", [np.uint8, np.int64])
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", DESCRIPTIONS)
 def test_integers_of_numpy_are_integers(name: str, integer: type) -> None:
     """uint8 would wrap around at once, int64 can't be written as JSON."""
-    description, wanted = MADE[name](integer, np.bool_), MADE[name](int, bool)
+    description, wanted = DESCRIPTIONS[name](integer, np.bool_), DESCRIPTIONS[name](int, bool)
     assert description == wanted
     if hasattr(description, "__dataclass_fields__"):
         assert json.dumps(asdict(description)) == json.dumps(asdict(wanted))
 
 
-@pytest.mark.parametrize("name", [name for name in MADE if name not in UNCHECKED])
+@pytest.mark.parametrize("name", [name for name in DESCRIPTIONS if name not in UNCHECKED])
 def test_a_truth_value_is_no_integer(name: str) -> None:
     """True would be 1, and stay True in the file."""
     with pytest.raises(ValueError, match=r"must be .*, got \(?True") as refusal:
-        MADE[name](lambda value: True, bool)
+        DESCRIPTIONS[name](lambda value: True, bool)
     assert "\n" not in str(refusal.value)
 
 

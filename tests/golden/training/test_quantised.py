@@ -22,7 +22,7 @@ from bitloom.golden.training.train import Epoch, Recipe, fit, train
 from bitloom.golden.training.weights import quantised
 from tests.errors import value_error
 
-from .test_train import derivative, flat, integers, made_up
+from .test_train import derivative, flat, integers, toy_data
 from .torch_blocks import CASES, FILE
 
 MAP = Map(height=5, width=7, channels=3, encoding=signed(8))
@@ -215,7 +215,7 @@ INTEGERS = [
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("network", [*EXACT, *INTEGERS])
 def test_learns(network):
-    images, labels = made_up(96, network.input, 3)
+    images, labels = toy_data(96, network.input, 3)
     trained = fit(network, images, labels, Recipe(epochs=12, batch=16))
     model = trained.model()
     scores = model.forward(images)
@@ -227,7 +227,7 @@ def test_learns(network):
 @pytest.mark.parametrize("network", INTEGERS)
 def test_requantised_maps_are_within_a_step_of_the_trained_rule(network):
     """Of the first activation, for each accumulator in a wide range; nearly all are equal."""
-    images, labels = made_up(96, network.input, 3)
+    images, labels = toy_data(96, network.input, 3)
     trained = fit(network, images, labels, Recipe(epochs=3, batch=16))
     conv, act = network.layers[:2]
     sums = conv.output(network.input)
@@ -243,7 +243,7 @@ def test_requantised_maps_are_within_a_step_of_the_trained_rule(network):
 def test_progress_can_ask_for_the_network_as_it_is():
     network = EXACT[0]
     seen = []
-    data = made_up(96, network.input, 3)
+    data = toy_data(96, network.input, 3)
 
     def note(epoch: Epoch) -> None:
         seen.append(model_digest(epoch.trained().model()))

@@ -15,7 +15,7 @@ from bitloom.golden.training.residual import AddBlock, SignBlock
 from bitloom.golden.training.train import Recipe, fit
 from tests.errors import value_error
 
-from .test_train import derivative, flat, integers, made_up
+from .test_train import derivative, flat, integers, toy_data
 
 MAP = Map(height=3, width=2, channels=4, encoding=signed(6))
 SOURCE = Map(height=5, width=7, channels=2, encoding=unsigned(3))
@@ -78,7 +78,7 @@ def test_errors_of_all_readers_add_up():
 def test_a_residual_network_learns_and_becomes_integers():
     """The same as in real numbers, but where rounding tells them apart."""
     network = network_of("net", SOURCE, "conv8,res,res,pool,dense3")
-    images, labels = made_up(96, SOURCE, 3)
+    images, labels = toy_data(96, SOURCE, 3)
     trained = fit(network, images, labels, Recipe(epochs=4, batch=16))
     model = trained.model()
     assert (model.arrays["threshold_3"]["threshold"] == 0).all()

@@ -250,7 +250,7 @@ TOY_OR = network(
 )
 
 
-def made_up(count: int, source: Map, classes: int) -> tuple[np.ndarray, np.ndarray]:
+def toy_data(count: int, source: Map, classes: int) -> tuple[np.ndarray, np.ndarray]:
     """Images (count, H, W, C) and labels, the same with every numpy."""
     shape = (count, *source.shape)
     noise, ink = random_words(2 * count * source.size, 5).reshape(2, *shape) >> np.uint64(40)
@@ -261,12 +261,12 @@ def made_up(count: int, source: Map, classes: int) -> tuple[np.ndarray, np.ndarr
 
 
 def toy_run(**more) -> Model:
-    return train(TOY, *made_up(96, TOY.input, 3), Recipe(epochs=4, batch=16), **more)
+    return train(TOY, *toy_data(96, TOY.input, 3), Recipe(epochs=4, batch=16), **more)
 
 
 def test_learns_and_reports_progress():
     seen: list[Epoch] = []
-    images, labels = made_up(96, TOY.input, 3)
+    images, labels = toy_data(96, TOY.input, 3)
     model = train(TOY, images, labels, Recipe(epochs=12, batch=16), progress=seen.append)
     assert [(e.number, e.epochs) for e in seen] == [(i + 1, 12) for i in range(12)]
     assert seen[-1].loss < seen[0].loss / 2
@@ -275,7 +275,7 @@ def test_learns_and_reports_progress():
 
 
 def test_learns_with_or():
-    images, labels = made_up(96, TOY_OR.input, 3)
+    images, labels = toy_data(96, TOY_OR.input, 3)
     trained = fit(TOY_OR, images, labels, Recipe(epochs=12, batch=16))
     scores = trained.model().forward(images)
     np.testing.assert_array_equal(trained.forward(images), scores)
@@ -283,7 +283,7 @@ def test_learns_with_or():
 
 
 def test_real_valued_network_equals_the_integer_network():
-    images, labels = made_up(96, TOY.input, 3)
+    images, labels = toy_data(96, TOY.input, 3)
     trained = fit(TOY, images, labels, Recipe(epochs=2, batch=16))
     np.testing.assert_array_equal(trained.forward(images), trained.model().forward(images))
 
@@ -306,7 +306,7 @@ def test_interrupted_run_goes_on_to_the_same_result(tmp_path):
 def test_foreign_checkpoints_are_refused(finished, tmp_path):
     path = tmp_path / "toy.npz"
     path.write_bytes(finished)
-    data = made_up(96, TOY.input, 3)
+    data = toy_data(96, TOY.input, 3)
     with value_error(
         f"{path}: must be a checkpoint of this run (network, data, recipe), got one of another; delete it to start anew"
     ):
@@ -362,7 +362,7 @@ def test_checkpoints_of_a_stranger(finished, tmp_path, name, value, rule):
 
 def digest_of_a_short_run(net: Network) -> str:
     """Of all real numbers that training has made: signs and thresholds alone hide small differences."""
-    trained = fit(net, *made_up(128, net.input, 10), Recipe(epochs=2))
+    trained = fit(net, *toy_data(128, net.input, 10), Recipe(epochs=2))
     numbers = [*(p for group in trained.params.values() for p in group.values())]
     numbers += [v for norm in trained.norms.values() for v in (norm.mean, norm.var)]
     return hashlib.sha256(b"".join(v.astype("<f8").tobytes() for v in numbers)).hexdigest()
@@ -463,10 +463,10 @@ class Copy(OneInput):
 )
 def test_networks_that_cannot_be_trained(layers, message):
     with value_error(message):
-        train(net := network(*layers), *made_up(8, net.input, 2), Recipe(epochs=1, batch=8))
+        train(net := network(*layers), *toy_data(8, net.input, 2), Recipe(epochs=1, batch=8))
 
 
-IMAGES, LABELS = made_up(8, TOY.input, 3)
+IMAGES, LABELS = toy_data(8, TOY.input, 3)
 
 
 @pytest.mark.parametrize(

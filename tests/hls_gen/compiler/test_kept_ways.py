@@ -30,12 +30,12 @@ LONG = f"{BLOCK}, conv_3 sign_2, act_3 conv_3, add_3 act_3 add_2, {LAST}"
 """Each layer adds what the one before makes."""
 
 
-def made_of(layers):
+def model_of(layers):
     return random_model(residual(layers), 1, 24)
 
 
 def test_integers_wait_where_they_are_added():
-    network_plan = plan(made_of(LONG), ring([NPU] * 2), CompileChoices(map_order="raster"))
+    network_plan = plan(model_of(LONG), ring([NPU] * 2), CompileChoices(map_order="raster"))
     assert [(one.target, one.reader, one.adder, one.skip_npu) for one in network_plan.ways.values()] == [
         ("ring", "conv_2", "conv_2", 1),
         ("ring", "conv_3", "conv_3", 0),
@@ -47,7 +47,7 @@ def test_integers_wait_where_they_are_added():
 
 
 def test_a_shortcut_over_two_layers_stays_in_a_ring_of_two():
-    network_plan = plan(made_of(LATE), ring([NPU] * 2), CompileChoices(map_order="raster"))
+    network_plan = plan(model_of(LATE), ring([NPU] * 2), CompileChoices(map_order="raster"))
     assert [one.skip_npu for one in network_plan.ways.values()] == [None] * 4
     assert [npu.skips_onward for npu in network_plan.foldings] == [0, 0]
     assert [npu.value("skip_words") > 0 for npu in network_plan.foldings] == [True, False]
@@ -57,7 +57,7 @@ def test_a_shortcut_over_two_layers_stays_in_a_ring_of_two():
 def test_stores_are_sized(join, words):
     """Nobody waits for room in them, and with the least ones beside those of NPUs before all finishes; an NPU that only
     sends has the least."""
-    model = made_of(LONG)
+    model = model_of(LONG)
     count = len(words)
     design = size_memories("d", [model], join([NPU] * count))
     assert [npu.value("skip_words") > 0 for npu in design.npus] == words
@@ -82,7 +82,7 @@ def test_steps_are_as_wide_on_both_sides():
     """conv_3, on NPU 1, makes integers of 9 bits."""
     layers = list(residual(LONG).layers)
     layers[8] = replace(layers[8], encoding=signed(9))
-    design = size_memories("d", [made_of(layers)], pipeline([NPU] * 4))
+    design = size_memories("d", [model_of(layers)], pipeline([NPU] * 4))
     assert [npu.value("skip_bits") for npu in design.npus] == [9, 9, 9, 0]
 
 
@@ -99,7 +99,7 @@ def test_a_network_of_thresholds_runs_there_too():
 
 def test_one_network_for_the_own_store_and_one_for_the_next():
     with value_error("net: NPU 0 must have skips_onward = 0 for the integers that it keeps, got 1"):
-        size_memories("d", [made_of(LONG), made_of(LATE)], ring([NPU] * 2))
+        size_memories("d", [model_of(LONG), model_of(LATE)], ring([NPU] * 2))
 
 
 def test_integers_for_two_stores():
@@ -107,7 +107,7 @@ def test_integers_for_two_stores():
         "net: the integers that NPU 0 keeps must wait in one skip store, got those of conv_1 in NPU 0 and those of "
         "conv_2 in NPU 1"
     ):
-        plan(made_of(LONG), cascade([NPU] * 2), CompileChoices(mapping=[0, 0, 1, 1]))
+        plan(model_of(LONG), cascade([NPU] * 2), CompileChoices(mapping=[0, 0, 1, 1]))
 
 
 def test_integers_of_two_npus_in_one_store():
@@ -115,12 +115,12 @@ def test_integers_of_two_npus_in_one_store():
         "net: the integers in the skip store of NPU 1 must come from one NPU, got those of conv_1 from NPU 0 and those "
         "of conv_2 from NPU 1"
     ):
-        plan(made_of(LONG), cascade([NPU] * 2), CompileChoices(mapping=[0, 1, 1, 1]))
+        plan(model_of(LONG), cascade([NPU] * 2), CompileChoices(mapping=[0, 1, 1, 1]))
 
 
 def test_no_way_to_the_addition():
     with value_error("conv_1: NPU 0 must have an outlet to NPU 2, got ring, host"):
-        plan(made_of(LATE), ring([NPU] * 3))
+        plan(model_of(LATE), ring([NPU] * 3))
 
 
 def test_other_steps():
@@ -128,7 +128,7 @@ def test_other_steps():
         "conv_1: NPU 1 must have steps as NPU 0 has them, where conv_2 adds the integers, engine binary, kgp = 4, "
         "ol = 2, got engine binary, kgp = 4, ol = 1"
     ):
-        plan(made_of(LONG), looped(ring([NPU, NPU.changed(ol=1)])))
+        plan(model_of(LONG), looped(ring([NPU, NPU.changed(ol=1)])))
 
 
 def test_designs_whose_npus_do_not_go_together():
@@ -145,7 +145,7 @@ def test_designs_whose_npus_do_not_go_together():
 
 def test_an_unused_npu_of_a_cascade():
     """A design's NPU 1 that has a skip store and no layer."""
-    model = made_of(BLOCK)
+    model = model_of(BLOCK)
     choices = CompileChoices(mapping=[0, 0])
     design = size_memories("d", [model], cascade([NPU] * 2), choices)
     keeps = design.npus[1].changed(skip_words=2, skip_bits=design.npus[0].value("skip_bits"))

@@ -102,8 +102,8 @@ TO_BITS = {
 @pytest.mark.parametrize("encoding", [INT8, unsigned(7), signed(2)], ids=str)
 def test_bits_from_the_integer_engine(encoding, tail):
     """Both directions, thresholds at both ends of their reach and beyond it: tests.cases.random_model."""
-    made_of = [conv(1, signed(7)), *tail, conv(2), act(2)]
-    p = check(model_of(encoding, *made_of), ["integer", "binary"]).layers[0]
+    layers = [conv(1, signed(7)), *tail, conv(2), act(2)]
+    p = check(model_of(encoding, *layers), ["integer", "binary"]).layers[0]
     assert p.scale is not None
     assert (p.makes_bits, p.scale.low, p.scale.high, p.raw) == (True, -1, 0, False)
     assert set(p.scale.multiplier.ravel().tolist()) == {1}

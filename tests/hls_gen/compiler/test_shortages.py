@@ -20,7 +20,7 @@ from bitloom.hls_gen.design.topology import cascade, ring
 from bitloom.overlay.fuzz.pick import Pick
 from tests.cases import case_map
 from tests.hls_gen.compiler.graph_cases import BLOCK, SHORTCUT, residual, two_ways
-from tests.hls_gen.compiler.test_kept_ways import LATE, LONG, made_of
+from tests.hls_gen.compiler.test_kept_ways import LATE, LONG, model_of
 from tests.hls_gen.compiler.test_residual import NPU
 from tests.networks import few_and_many, random_model
 from tests.replay.networks import INTEGER, KINDS
@@ -43,8 +43,8 @@ DESIGNS = {
     "one": (small_model(two_ways(BLOCK)), (SMALL,)),
     "cascade": (small_model(two_ways(SHORTCUT, 2)), cascade([SMALL, SMALL.changed(kgp=4)])),
     "ring": (small_model(two_ways(BLOCK)), ring([SMALL, SMALL])),
-    "binary": (made_of(LATE), (BITS,)),
-    "binary_ring": (made_of(LONG), ring([BITS] * 2)),
+    "binary": (model_of(LATE), (BITS,)),
+    "binary_ring": (model_of(LONG), ring([BITS] * 2)),
 }
 
 

@@ -83,7 +83,7 @@ def lane(library, npu):
 
 
 @pytest.fixture
-def made_up(monkeypatch):
+def moves_unit(monkeypatch):
     """The table of feature units has the unit of this file."""
     for module in (results, actions):
         monkeypatch.setattr(module, "FEATURE_UNITS", (MOVES,))
@@ -156,7 +156,7 @@ def test_width_that_numbers_need(column, numbers, bits):
     assert column.bits in WIDTHS
 
 
-def test_rows_of_a_unit_that_is_made_up(made_up):
+def test_rows_of_a_unit_that_is_made_up(moves_unit):
     """Channels lie in steps of 2 results; other layers and lanes without a channel have 0."""
     network = model()
     npu = size_memories("d", [network], [NPU]).npus[0]
@@ -176,6 +176,6 @@ def test_rows_of_a_unit_that_is_made_up(made_up):
     assert (widths["start"], widths["offset_0"], widths["offset_1"]) == (4, BITS, BITS)
 
 
-def test_a_unit_that_is_made_up_on_hardware(made_up):
+def test_a_unit_that_is_made_up_on_hardware(moves_unit):
     network = model()
     compare(size_memories("d", [network], [NPU]), network)

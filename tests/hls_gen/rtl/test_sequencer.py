@@ -267,7 +267,7 @@ def pool():
 ORDERS = [(name, order) for name in MODELS for order in ("pull", "raster")]
 
 
-def made_plan(name: str, order: str, npu: Npu = BIG) -> Plan:
+def plan_of(name: str, order: str, npu: Npu = BIG) -> Plan:
     return plan(MODELS[name], [npu], CompileChoices(map_order=order))
 
 
@@ -275,7 +275,7 @@ def made_plan(name: str, order: str, npu: Npu = BIG) -> Plan:
 @pytest.mark.parametrize(("stall", "room"), [(0, 1), (0.3, 0.6), (0.8, 1)])
 @pytest.mark.parametrize(("name", "order"), ORDERS)
 def test_conv_equals_loop(conv, name, order, stall, room):
-    beats, sources, expected = conv.start(made_plan(name, order), stall=stall, room=room)
+    beats, sources, expected = conv.start(plan_of(name, order), stall=stall, room=room)
     run(conv.bench, beats, *sources)
     check(beats.values, expected, pool=False)
 
@@ -284,7 +284,7 @@ def test_conv_equals_loop(conv, name, order, stall, room):
 @pytest.mark.parametrize(("stall", "room"), [(0, 1), (0.3, 0.6), (0.8, 1)])
 @pytest.mark.parametrize(("name", "order"), [case for case in ORDERS if case[0] in POOLED])
 def test_pool_equals_loop(pool, name, order, stall, room):
-    network_plan = made_plan(name, order)
+    network_plan = plan_of(name, order)
     beats, sources, expected = pool.start(network_plan, stall=stall, room=room)
     run(pool.bench, beats, *sources)
     check(beats.values, expected, pool=True)
@@ -310,13 +310,13 @@ def full_rate(rig: Rig, network_plan: Plan) -> None:
 @pytest.mark.parametrize(("name", "order"), ORDERS)
 def test_conv_one_beat_a_cycle(conv, name, order):
     """Over windows, layers and frames."""
-    full_rate(conv, made_plan(name, order))
+    full_rate(conv, plan_of(name, order))
 
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize(("name", "order"), [case for case in ORDERS if case[0] in POOLED])
 def test_pool_one_beat_a_cycle(pool, name, order):
-    full_rate(pool, made_plan(name, order))
+    full_rate(pool, plan_of(name, order))
 
 
 def test_conv_rate_of_a_stream(conv):
@@ -338,7 +338,7 @@ def test_conv_rate_of_a_stream(conv):
 def test_conv_latency(conv):
     """A word taken in cycle t has its beat in t + 1 at the earliest, and is at ``word`` in t + 2; layer and tap
     are at hand."""
-    beats, sources, _ = conv.start(made_plan("conv_padding", "pull"))
+    beats, sources, _ = conv.start(plan_of("conv_padding", "pull"))
     run(conv.bench, beats, *sources)
     assert beats.cycles[0] - sources[0].taken[0] == 1
     ready = beats.states[: beats.states.index("beat")]
@@ -347,7 +347,7 @@ def test_conv_latency(conv):
 
 def test_conv_counters(conv):
     """Every cycle is a beat or one wait; room is waited for only with the word there."""
-    beats, sources, expected = conv.start(made_plan("conv_strides", "pull"), stall=0.5, room=0.5)
+    beats, sources, expected = conv.start(plan_of("conv_strides", "pull"), stall=0.5, room=0.5)
     run(conv.bench, beats, *sources, extra=0)
     assert beats.states.count("beat") == len(expected)
     assert {"wait_input", "wait_room"} <= set(beats.states)
@@ -358,9 +358,9 @@ def test_conv_counters(conv):
 
 def test_restart(conv):
     """rst in the middle of a layer: tables, ring and counts begin anew."""
-    beats, sources, _ = conv.start(made_plan("chain", "pull"))
+    beats, sources, _ = conv.start(plan_of("chain", "pull"))
     run(conv.bench, beats, *sources, cycles=150)
-    beats, sources, expected = conv.start(made_plan("ternary", "raster"))
+    beats, sources, expected = conv.start(plan_of("ternary", "raster"))
     run(conv.bench, beats, *sources)
     check(beats.values, expected, pool=False)
 
@@ -374,7 +374,7 @@ TIGHT = {("chain", "pull"): 32, ("chain", "raster"): 32, ("conv_padding_stride",
 @pytest.fixture(scope="module", params=TIGHT)
 def tight(request):
     name, order = request.param
-    network_plan = made_plan(name, order)
+    network_plan = plan_of(name, order)
     words = max(row["hold_words"] for row in memory_rows(network_plan)["layers"])
     assert words == TIGHT[request.param]
     rig = Rig(BIG.changed(tuple_words=words), pool=False)
@@ -414,7 +414,7 @@ def test_pool_ring_of_hold_tuples(stall, room):
 def test_each_layer_takes_its_own_inlet(inlets):
     """Words of a layer come from the inlet that its row names and from no other, whatever waits there; ``inlet`` says
     which one is being read."""
-    network_plan = made_plan("chain", "pull")
+    network_plan = plan_of("chain", "pull")
     tables = memory_rows(network_plan)
     outlets = ("loop", "host") if "loop" in inlets else ("host",)
     npu = BIG.changed(inlets=inlets, outlets=outlets, buffer_words=16)

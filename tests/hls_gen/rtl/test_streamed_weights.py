@@ -24,7 +24,7 @@ from tests.rows import memory_rows
 from .bench import Agent, Bench, Sink, on_load_bus, run
 from .test_loader import SMALL, words_of
 from .test_loader import Rig as LoaderRig
-from .test_sequencer import BIG, FRAMES, check, made_plan
+from .test_sequencer import BIG, FRAMES, check, plan_of
 from .test_sequencer import Rig as SequencerRig
 
 DESIGNS = {
@@ -383,7 +383,7 @@ def conv():
 @pytest.mark.parametrize("which", ["all", "first", "last", "none"])
 def test_layers_wait_for_their_weights(conv, name, which, rate):
     """Beats are as without; a layer's first is held back, and no cycle is lost where weights are there in time."""
-    network_plan = made_plan(name, "pull")
+    network_plan = plan_of(name, "pull")
     rows = memory_rows(network_plan)
     count = len(rows["layers"])
     streamed = {"all": range(count), "first": range(1), "last": range(count - 1, count), "none": range(0)}[which]

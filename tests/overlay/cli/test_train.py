@@ -11,7 +11,7 @@ from bitloom.golden import file
 from bitloom.golden.encoding import unsigned
 from bitloom.golden.layer import Map
 from bitloom.overlay.cli import train as command
-from tests.golden.training.test_train import made_up
+from tests.golden.training.test_train import toy_data
 
 from .test_cli import call, error
 
@@ -20,7 +20,7 @@ SMALL = ("--layers", "conv6,pool,dense3", "--epochs", "2", "--batch", "16")
 
 @pytest.fixture
 def data(tmp_path: Path) -> str:
-    x, y = made_up(120, Map(height=6, width=5, channels=1, encoding=unsigned(3)), 3)
+    x, y = toy_data(120, Map(height=6, width=5, channels=1, encoding=unsigned(3)), 3)
     np.savez(tmp_path / "toy.npz", x=x, y=y)
     return str(tmp_path / "toy.npz")
 

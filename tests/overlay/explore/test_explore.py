@@ -41,7 +41,7 @@ def budgets(draw: st.DrawFn) -> Budget:
     return Budget(**{key: value for key, value in limits.items() if draw(st.booleans())})
 
 
-def found_for(model: Model, budget: Budget) -> Explored:
+def search_for(model: Model, budget: Budget) -> Explored:
     try:
         layers(model, "pull")
     except ValueError:
@@ -70,7 +70,7 @@ QUICK = {"deadline": None, "suppress_health_check": list(HealthCheck), "derandom
 @settings(max_examples=60, **QUICK)
 @given(models(), budgets())
 def test_what_it_returns_builds(model: Model, budget: Budget) -> None:
-    explored = found_for(model, budget)
+    explored = search_for(model, budget)
     assert explored.front
     builds_all(model, explored)
     assert explored.best is None or budget.holds(explored.best.figures)
@@ -80,7 +80,7 @@ def test_what_it_returns_builds(model: Model, budget: Budget) -> None:
 @settings(max_examples=8, **QUICK)
 @given(models(), budgets())
 def test_what_it_returns_simulates(tmp_path_factory: pytest.TempPathFactory, model: Model, budget: Budget) -> None:
-    explored = found_for(model, budget)
+    explored = search_for(model, budget)
     row = explored.best or explored.front[-1]
     simulated(tmp_path_factory.mktemp("explored"), row.candidate, model)
 

@@ -260,8 +260,8 @@ def test_a_detector():
     scores = imported.host.closed(imported.model.forward(imported.host.to_input(images, (12, 12, 3))))
     classes, anchors = scores.values()
     wanted = [values_of(imported.source, image) for image in images]
-    np.testing.assert_allclose(classes, [made_of[imported.source.outputs[0]][0] for made_of in wanted], atol=1e-6)
-    np.testing.assert_array_equal(anchors, [made_of[imported.source.outputs[1]][0] for made_of in wanted])
+    np.testing.assert_allclose(classes, [tensors[imported.source.outputs[0]][0] for tensors in wanted], atol=1e-6)
+    np.testing.assert_array_equal(anchors, [tensors[imported.source.outputs[1]][0] for tensors in wanted])
     assert len(np.unique(classes)) > 50
 
 

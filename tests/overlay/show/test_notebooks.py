@@ -180,8 +180,8 @@ def test_inside_the_accelerator(board: str | None, notebook: Notebook):
         tables="{t.stage.name: [t.capacity(False), len(t.index)] for t in pull.tables}",
         orders="[orders['auto'], pull_bits, raster_bits]",
     )
-    assert shown["beats"] == found_beats(shown["alone"], 1) == found_beats(shown["four"], 4) == beats
-    assert found_beats(shown["many"], 200) == beats
+    assert shown["beats"] == counted_beats(shown["alone"], 1) == counted_beats(shown["four"], 4) == beats
+    assert counted_beats(shown["many"], 200) == beats
     _, _, steady, latency = FIGURES["digits-cnn-pipeline"]
     assert (shown["alone"]["cycles"], shown["four"]["cycles"]) == (latency, latency + 3 * steady)
     for counters in (shown["alone"], shown["four"], shown["many"]):
@@ -195,7 +195,7 @@ def test_inside_the_accelerator(board: str | None, notebook: Notebook):
     assert shown["pictures"] == ["many", *(["wave", "zoom"] if board is None else []), "orders"]
 
 
-def found_beats(counters: dict[str, int], frames: int) -> list[float]:
+def counted_beats(counters: dict[str, int], frames: int) -> list[float]:
     return [counters[f"npu{n}_beats"] / frames for n in range(4)]
 
 

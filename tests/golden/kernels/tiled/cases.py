@@ -117,13 +117,13 @@ def random_case(seed: int, word_bits: int | None = None) -> tuple[Case, np.rando
 
 def plans(kernels, patches=((4, 4),), word_bits=(32, 64), sizes=(3,)):
     """For square kernels of each size, padding none, on a small map."""
-    found_plans = []
+    all_plans = []
     for bits in word_bits:
         for size in sizes:
             conv_case = case(kernel=(size, size), size=(9, 9), word_bits=bits)
             for patch in patches:
                 block = (32, 4, 4) if patch == (4, 4) else (32, 2, 2)
-                found_plans += [
+                all_plans += [
                     plan(conv_case.layer, conv_case.words, kernel=name, patch=patch, block=block) for name in kernels
                 ]
-    return found_plans
+    return all_plans

@@ -107,7 +107,7 @@ class BlockDesigns(Stub):
             key = next(key for key in cell.values if f"config.{key}".lower() == name.lower())
             cell.values[key] = value
 
-    def _found(self, options: dict[str, str], kind: str, handle: str, there: bool, rules: dict[str, Any]) -> str:
+    def _handle_of(self, options: dict[str, str], kind: str, handle: str, there: bool, rules: dict[str, Any]) -> str:
         if not there:
             if "-quiet" in options:
                 return ""
@@ -123,25 +123,25 @@ class BlockDesigns(Stub):
 
     @command("get_bd_cells", "-quiet", 1)
     def get_bd_cells(self, options: dict[str, str], name: str) -> str:
-        return self._found(options, "cell", f"/{name.strip('/')}", name.strip("/") in self.design.cells, {})
+        return self._handle_of(options, "cell", f"/{name.strip('/')}", name.strip("/") in self.design.cells, {})
 
     @command("get_bd_pins", "-quiet", 1)
     def get_bd_pins(self, options: dict[str, str], path: str) -> str:
         cell, name = self._part(path)
         there = name in cell.pins
         rules = {"config.freq_hz": read_only} if there and cell.pins[name].kind == "clk" else {}
-        return self._found(options, "pin", f"/{path.strip('/')}", there, rules)
+        return self._handle_of(options, "pin", f"/{path.strip('/')}", there, rules)
 
     @command("get_bd_intf_pins", "-quiet", 1)
     def get_bd_intf_pins(self, options: dict[str, str], path: str) -> str:
         cell, name = self._part(path)
-        return self._found(options, "interface pin", f"/{path.strip('/')}", name in cell.buses, {})
+        return self._handle_of(options, "interface pin", f"/{path.strip('/')}", name in cell.buses, {})
 
     @command("get_bd_addr_spaces", "-quiet", 1)
     def get_bd_addr_spaces(self, options: dict[str, str], path: str) -> str:
         cell, name = self._part(path)
         there = name in {bus.space for bus in cell.buses.values() if bus.mode == "master"}
-        return self._found(options, "address space", f"/{path.strip('/')}", there, {})
+        return self._handle_of(options, "address space", f"/{path.strip('/')}", there, {})
 
     @command("get_bd_addr_segs", "-quiet -of_objects=")
     def get_bd_addr_segs(self, options: dict[str, str]) -> str:
@@ -150,7 +150,7 @@ class BlockDesigns(Stub):
         segment = cell.buses[name].segment
         if not segment:
             raise VivadoError(f"get_bd_addr_segs: {pin} has no segments")
-        return self._found({}, "segment", f"{pin}/{segment}", True, {})
+        return self._handle_of({}, "segment", f"{pin}/{segment}", True, {})
 
     @command("apply_bd_automation", "-rule= -config=", 1)
     def apply_bd_automation(self, options: dict[str, str], handle: str) -> None:

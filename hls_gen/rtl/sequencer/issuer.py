@@ -166,7 +166,7 @@ def issuer(library: Library, spec: SequencerSpec) -> Block:
     needs_room = work.pass_last if work.inner is None else work.first
     clear = b.wire("clear", 1, any_of(room, ~needs_room))
     ready = fetched_word(b, all_of(work.busy, there), waits) if spec.one_memory else there
-    # from ``idle``, that no gate stands between this and what follows where there is no tap
+    # ``idle`` stands beside what a beat needs, and not in a gate behind that: much follows, and this is known late
     goes = b.wire("goes", 1, any_of(work.idle, ready & clear))
     beat.assign(beat=work.busy & goes)
     used = beat.beat if work.inner is None else goes & work.uses

@@ -284,7 +284,7 @@ def _word_register(
         left = b.reg("left", width(f["positions_minus_1"]), init=None)
         last = b.wire("last_position", 1, any_of(eq(left, 0), all_of(*(axis.ends for axis in axes))))
         fills = b.wire("fills", 1, any_of(~there, last))  # ``room`` would do, and comes late: many bits choose by it
-        rest = _by_channels(npu, f, lambda c: _less_a_position(word, c, npu))
+        rest = _by_channels(npu, f, lambda c: _less_a_position(word, source.data, c, npu))
         b.on(moves, (word, choose(fills, source.data, rest, width(word))))
         b.on(moves, (left, choose(fills, f["positions_minus_1"], sub(left, 1, width(left)), width(left))))
         room = b.wire("room", 1, any_of(~there, come & last))
@@ -303,11 +303,12 @@ def _by_channels(npu: Npu, f: Fields, make: Callable[[int], Signal]) -> Signal:
     return chosen
 
 
-def _less_a_position(word: Signal, channels: int, npu: Npu) -> Signal:
-    """``word`` without its lowest position."""
+def _less_a_position(word: Signal, came: Signal, channels: int, npu: Npu) -> Signal:
+    """``word`` without its lowest position. Nobody looks at what fills it up from above: it is that of the word that
+    ``came``, so that these bits needn't ask whether a word or a position goes."""
     by = channels * npu.former_granule_bits
     w = width(word)
-    return const(0, w) if by >= w else Cat(const(0, by), bits(word, by, w - by))
+    return came if by >= w else Cat(bits(came, w - by, by), bits(word, by, w - by))
 
 
 def _column(b: Block, npu: Npu, f: Fields, at: _Position, before: Signal | None) -> Signal:

@@ -33,7 +33,7 @@ BREAKS = {
         Broken(" | x_ends & y_ends;", ";", "when_it_is_empty"),
     ),
     "windows of two words, ahead": (
-        Broken("(fresh | last_word) ? 1'd0 :", "fresh ? 1'd0 :", "word_of_the_window"),
+        Broken("(fresh | last_word) ? 1'd0 :", "fresh ? 1'd0 :", "each_word_once"),
         Broken("if (first_word) begin", "if (offering) begin", "word_of_the_window"),
         Broken("offering | ~first_word;", "offering;", "each_word_once"),
     ),

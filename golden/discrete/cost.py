@@ -33,7 +33,7 @@ class Cost:
 
 
 def training_cost(inputs: int, specs: Sequence[DenseSpec], rule: UpdateRule, batch: int) -> Cost:
-    """Memory and products of training a perceptron.
+    """Bits of memory, and operations of a sample, that training a perceptron takes.
 
     Parameters
     ----------

@@ -123,7 +123,7 @@ class Behind(NamedTuple):
 
 
 class SizedFolding(NamedTuple):
-    """A choice for an NPU: a folding with the sizes of its memories, its price and its area."""
+    """A choice for an NPU: a folding with the sizes of its memories, its area and its lanes."""
 
     npu: Npu
     """Its folding with the sizes."""

@@ -18,7 +18,7 @@ from .layer import FlowLayer
 
 
 class Taker(Protocol):
-    """A component that takes the steps that leave stages: a gearbox, or the skid register in front of it."""
+    """A component that takes the steps that leave stages, such as a gearbox, or the skid register in front of it."""
 
     @property
     def room(self) -> tuple[Wait, ...]:

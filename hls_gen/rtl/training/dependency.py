@@ -15,7 +15,7 @@ from .decode import END_BITS, Decoded
 
 @dataclass(frozen=True)
 class Dependency:
-    """Signals by which the unit says whether the instruction at hand must wait for others."""
+    """Signals of the unit: whether the instruction at hand must wait for others, and whether any is under way."""
 
     blocked: Signal
     """Register: it must wait. It has looked at the instruction when that has been at hand for two cycles."""

@@ -230,7 +230,7 @@ class _SumModule:
         return word[bit.index] if bit.index < len(word) else 0
 
     def _source(self, part: "_Tree") -> "_Tree":
-        """What a bit is a copy of."""
+        """The bit of which a bit is a copy."""
         while isinstance(part, Bit):
             inside = self._inside(part)
             if not isinstance(inside, (int, Bit)):

@@ -85,8 +85,11 @@ class SequencerTaps:
 
     @property
     def counts(self) -> TapCounts:
-        """What the taps take. A schedule is counted once for each way in which it is read. A copy of the schedule is
-        counted, so that the arrays that are worked out for it are freed with the copy."""
+        """The counts of the taps.
+
+        A schedule is counted once for each way in which it is read. A copy of the schedule is counted, so that the
+        arrays that are worked out for it are freed with the copy.
+        """
         way = self.kind, self.visits, self.reread
         counted = _COUNTED.setdefault(self.tables, {})
         if way not in counted:
@@ -145,7 +148,7 @@ class OnSequencer:
 
     @cached_property
     def counts(self) -> TapCounts:
-        """What the taps take."""
+        """The counts of the taps."""
         return self.taps.counts
 
     @property

@@ -51,7 +51,7 @@ class _LayerOnNpu:
 
     @cached_property
     def needs(self) -> Needs:
-        """What it needs."""
+        """The needs of the layer on the NPU."""
         return needs_of(self.plan)
 
 
@@ -81,7 +81,7 @@ class NpuMemories:
         self._kept = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        """What another process needs: it works out the rest itself."""
+        """The state for another process, which works out the rest itself."""
         return {**vars(self), "_known": {}, "_kept": 0}
 
     def forget(self) -> None:

@@ -275,7 +275,7 @@ class NpuChoices:
         self._memories = NpuMemories(self.layers, self._networks, streamed=self.streamed)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What another process needs: it works out the rest itself."""
+        """The state for another process, which works out the rest itself."""
         return {**vars(self), "_known": _Known()}
 
     @property

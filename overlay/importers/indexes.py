@@ -297,7 +297,7 @@ class Selection:
 
     @classmethod
     def of(cls, index: Array, size: MapSize) -> "Selection | None":
-        """What a tensor with this index is of a map; None if it is no selection."""
+        """The selection of a map that a tensor with this index is; None if it is none."""
         rows, columns, channels = size
         for turn in AxisOrder.all(index.shape):
             row, column, channel = np.unravel_index(_with_rows(index).transpose(turn.axes), size)
@@ -334,7 +334,7 @@ class Selection:
         return self.turn.back(in_order((self.rows.count, self.columns.count, len(self.channels))))
 
     def copy(self) -> Copy:
-        """What makes that map."""
+        """The copy that makes that map."""
         taps = self.rows.taps, self.columns.taps
         kernel, dilation, tap = ((rows, columns) for rows, columns in zip(*taps))
         window = Window(kernel=kernel, stride=(self.rows.step, self.columns.step), dilation=dilation)
@@ -379,8 +379,8 @@ class Blocks:
         return None
 
     def copy(self) -> Copy:
-        """What makes that map: windows of a block; where channels become positions, of the map that has grown by a
-        block, so that each window has one position of the map."""
+        """The copy that makes that map: of windows of a block; where channels become positions, of the map that has
+        grown by a block, so that each window has one position of the map."""
         rows, columns = self.channels.shape[1:]
         if not self.grows:
             return Copy(window=Window(kernel=(rows, columns), stride=(rows, columns)), blocks=self.channels)

@@ -71,7 +71,7 @@ class Link(ABC):
 
     @property
     def is_uniform(self) -> bool:
-        """Whether it is the same one in all channels."""
+        """Whether the link is the same one in all channels."""
         return all(same(array) is not None for array in self.parameters)
 
     def of_channel(self: "AnyLink", channel: int) -> "AnyLink":
@@ -85,26 +85,26 @@ class Link(ABC):
     @property
     @abstractmethod
     def falls(self) -> Array:
-        """Whether it falls anywhere: (channels,) bool, or (1,) for all channels."""
+        """Whether the link falls anywhere: (channels,) bool, or (1,) for all channels."""
 
     @abstractmethod
     def value(self, x: Fraction, channel: int = 0) -> Fraction:
-        """What it makes of a number in a channel."""
+        """The link's value at a number in a channel."""
 
     @abstractmethod
     def run(self, x: Array) -> Array:
-        """What it makes of float64 numbers, over which its parameters spread."""
+        """The link's values at float64 numbers, over which its parameters spread."""
 
     @abstractmethod
     def before(self, condition: Condition, channel: int = 0) -> Condition:
         """The condition on x that holds where ``condition`` holds for the link's value at x in a channel."""
 
     def slope(self, channel: int) -> Fraction:
-        """By how much it rises with x in a channel, where that is one number for all x; else 1."""
+        """The slope of the link in a channel, where it is one number for all x; else 1."""
         return Fraction(1)
 
     def offset(self, channel: int) -> Fraction:
-        """What it adds to x times `slope`, where that is one number for all x; else 0."""
+        """The number that the link adds to x times `slope`, where it is one for all x; else 0."""
         return Fraction(0)
 
     def joined(self, first: "Link") -> "Link | None":
@@ -113,7 +113,7 @@ class Link(ABC):
 
     @property
     def bends_at(self) -> list[Fraction]:
-        """The numbers around which it isn't one straight line, as far as they are known."""
+        """The numbers around which the link isn't one straight line, as far as they are known."""
         return []
 
     @property

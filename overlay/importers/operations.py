@@ -134,7 +134,7 @@ class Function(Operation):
 
     @abstractmethod
     def value(self, x: Fraction) -> Fraction:
-        """What it makes of a number, where it is uniform."""
+        """The function's value at a number; it must be uniform."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -484,7 +484,7 @@ class Pointwise(Join):
 
     @abstractmethod
     def value(self, *numbers: Fraction) -> Fraction:
-        """What it makes of a number of each tensor."""
+        """The operation's value at a number of each tensor."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

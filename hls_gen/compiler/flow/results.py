@@ -22,7 +22,7 @@ class Taker(Protocol):
 
     @property
     def room(self) -> tuple[Wait, ...]:
-        """What ``take`` or ``flush`` waits for."""
+        """The stamps for which ``take`` or ``flush`` waits: at least one of them must come."""
 
     def take(self, cycle: int, last: bool) -> int | None:
         """Cycle, >= ``cycle``, in which the next step is taken, with which a tuple ends if it is the ``last``; None if
@@ -67,7 +67,7 @@ class ResultStages:
 
     @property
     def room(self) -> tuple[Wait, ...]:
-        """What the stages wait for when ``left`` returns None or ``drained`` False."""
+        """The stamps for which the stages wait when ``left`` returns None or ``drained`` False."""
         return self._behind.room
 
     def enter(self, cycle: int, last: bool) -> None:

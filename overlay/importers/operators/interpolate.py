@@ -66,7 +66,7 @@ class _Hat:
 
     @property
     def one(self) -> int:
-        """What the weights of a place add up to."""
+        """The sum of the weights of a place."""
         return 2 * self.growth
 
     def shares(self, wanted: int, size: int) -> Array:
@@ -121,7 +121,7 @@ class _Phases:
 
     @property
     def one(self) -> int:
-        """What the weights of a place add up to."""
+        """The sum of the weights of a place."""
         return int(self.kernel[0].sum())
 
 

@@ -252,9 +252,9 @@ def _count(b: Block, tap: Tap, work: TapAtWork, events: Events, counts: Counts, 
     b.comment("Words of the ring that are claimed and given back; those given back count a cycle later.")
     w = width(counts.free_minus_1)
     claims = work.claims_word if work.inner is None else work.claims_word & work.inner.last
-    used = Repeat(b.wire("word_claimed", 1, events.goes & claims), w)
-    tuple_less = b.wire("tuple_less", w, ~resize(work.left, w))
-    less = b.wire("arrived_less", w, choose(work.claims_tuple, tuple_less, used, w))
+    claimed = choose(work.claims_tuple, b.wire("tuple_less", w, ~resize(work.left, w)), Repeat(claims, w), w)
+    # ``goes`` is 1 with each skip, and known late: what is claimed if it is 1 is put together first
+    less = b.wire("arrived_less", w, b.wire("claimed_less", w, claimed) & Repeat(events.goes, w))
     ahead = None
     if tap.gap_words is not None:
         ahead = b.wire("claims_ahead", 1, events.goes & (tap.valid & tap.gap & work.ends)), tap.gap_words

@@ -7,8 +7,9 @@ Nothing else keeps the reader from words that are not there, and the writer from
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from veriloggen import Cat
+from veriloggen import Cat, Repeat
 
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, choose, const, resize, width
 
@@ -42,26 +43,39 @@ class Counts:
         """Whether the next word is there: one to be claimed if ``claims``, else all that were claimed before."""
         return ~choose(claims, _sign(self.arrived_minus_1), _sign(self.arrived), 1)
 
-    def advance(
-        self, b: Block, write: Signal, less: Signal, given: Signal, ahead: tuple[Signal, Signal] | None = None
-    ) -> None:
-        """Keep the counts: ``write`` of a word now, ``given`` back a cycle ago. ``less`` is added to the words that
-        have arrived, for those that are claimed now: 0 or below, in two's complement.
-
-        ``ahead``: (a tap that claims words ahead is taken now, how many words); None where no tap does.
-        """
+    def advance(self, b: Block, write: Signal, claimed: "Claimed", given: Signal) -> None:
+        """Keep the counts: ``write`` of a word now, words that are ``claimed`` now, ``given`` back a cycle ago."""
         w = width(self.free_minus_1)
         for name, count in (("arrived", self.arrived), ("arrived_minus_1", self.arrived_minus_1)):
-            left = count
-            if ahead is not None:  # whether it is taken, and claims them, is known late: no sum waits for it
-                claims, words = ahead
+            if claimed.ahead is None:
+                count_next = _with(b, f"{name}_next", count, claimed.less & Repeat(claimed.goes, w), write)
+            else:  # so much is claimed that both sums are made, and the late one of conditions chooses
+                claims, words = claimed.ahead
                 left = b.wire(f"{name}_left", w, choose(claims, count - resize(words, w), count, w))
-            # one adder for three numbers: the lowest bit of each makes the carry
-            total = b.wire(f"{name}_next", w + 1, Cat(left, const(1, 1)) + Cat(less, write))
-            b.wire(f"{name}_carry_unused", 1, bits(total, 0, 1))
-            b.on(None, (count, bits(total, 1, w)))
+                less = _with(b, f"{name}_claimed", left, claimed.less, write)
+                count_next = choose(claimed.goes, less, count + resize(write, w), w)
+            b.on(None, (count, count_next))
         free_next = b.wire("free_minus_1_next", w, self.free_minus_1 - resize(write, w) + given)
         b.on(None, (self.free_minus_1, free_next), (self.full, _sign(free_next)))
+
+
+class Claimed(NamedTuple):
+    """Words that are claimed in this cycle."""
+
+    goes: Signal
+    """They are; known late. The others mean nothing where it is 0."""
+    less: Signal
+    """What is added to a count for them: 0 or below, in two's complement."""
+    ahead: tuple[Signal, Signal] | None
+    """Whether a tap is taken that claims words ahead, and how many words; None where no tap does."""
+
+
+def _with(b: Block, name: str, count: Signal, less: Signal, write: Signal) -> Signal:
+    """The sum of the three: one adder, since the lowest bit of each of its numbers makes the carry."""
+    w = width(count)
+    total = b.wire(name, w + 1, Cat(count, const(1, 1)) + Cat(less, write))
+    b.wire(f"{name}_carry_unused", 1, bits(total, 0, 1))
+    return bits(total, 1, w)
 
 
 def _sign(count: Signal) -> Signal:

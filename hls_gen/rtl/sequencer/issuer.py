@@ -28,7 +28,7 @@ from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.text import Header
 
 from .beat import Beat, WaitPulses
-from .counts import Counts
+from .counts import Claimed, Counts
 from .fetch import fetched_word
 from .inner_groups import InnerGroups
 from .spec import SequencerSpec
@@ -252,15 +252,15 @@ def _count(b: Block, tap: Tap, work: TapAtWork, events: Events, counts: Counts, 
     b.comment("Words of the ring that are claimed and given back; those given back count a cycle later.")
     w = width(counts.free_minus_1)
     claims = work.claims_word if work.inner is None else work.claims_word & work.inner.last
-    claimed = choose(work.claims_tuple, b.wire("tuple_less", w, ~resize(work.left, w)), Repeat(claims, w), w)
-    # ``goes`` is 1 with each skip, and known late: what is claimed if it is 1 is put together first
-    less = b.wire("arrived_less", w, b.wire("claimed_less", w, claimed) & Repeat(events.goes, w))
+    less = choose(work.claims_tuple, b.wire("tuple_less", w, ~resize(work.left, w)), Repeat(claims, w), w)
     ahead = None
     if tap.gap_words is not None:
-        ahead = b.wire("claims_ahead", 1, events.goes & (tap.valid & tap.gap & work.ends)), tap.gap_words
+        ahead = b.wire("claims_ahead", 1, tap.valid & tap.gap & work.ends), tap.gap_words
     ended = b.reg("ended_words", w)
     b.on(None, (ended, choose(events.done & work.layer_end, work.hold_words, 0, w)))
-    counts.advance(b, write, less, tap.given_words + ended, ahead)
+    # ``goes`` is 1 with each skip, too
+    claimed = Claimed(events.goes, b.wire("claimed_less", w, less), ahead)
+    counts.advance(b, write, claimed, tap.given_words + ended)
 
 
 def _pool_beat(b: Block, tap: Tap, work: TapAtWork, events: Events, beat: Beat) -> None:

@@ -102,8 +102,11 @@ def convolver(library: Library, npu: Npu) -> Block:
         window["clear"] = b.wire("clear", 1, valid_line[-2] & first_line[-1])
     else:
         window["first"] = first_line[-1]
+    # reset, as hundreds of PEs read the last one: else synthesis makes a shift register, whose output comes late
     slots = (
-        {"slot": delayed(b, slot, "slot", at_total, npu.array.slot_bits)[-1], "drain_slot": drain} if several else {}
+        {"slot": delayed(b, slot, "slot", at_total, npu.array.slot_bits, init=0)[-1], "drain_slot": drain}
+        if several
+        else {}
     )
     if not several:
         window["last"] = last_line[at_total]

@@ -69,7 +69,7 @@ class ReadTuple:
         ends = np.cumsum(self.channels)
         layout = np.concatenate([chunks(lanes, width) for lanes in np.split(np.arange(ends[-1]), ends[:-1])])
         if self.lines:
-            return taps_side_by_side(layout, array.beat.places(self.lines.formed), int(ends[-1]))
+            return taps_side_by_side(layout, array.beat.places(self.lines.formed)[:, 0], int(ends[-1]))
         return layout if self.from_host else words_side_by_side(layout, array.line_taps)
 
 

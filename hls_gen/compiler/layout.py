@@ -5,7 +5,7 @@ only regroup lanes (hls_gen/design/gearbox.py), so a layout goes through them as
 0, weight bit 1, which adds nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 
 import numpy as np
@@ -44,7 +44,7 @@ def chunks(lanes: Array, width: int) -> WordLayout:
     return flat.reshape(words, width)
 
 
-def taps_side_by_side(layout: WordLayout, places: Sequence[int], channels: int) -> WordLayout:
+def taps_side_by_side(layout: WordLayout, places: Iterable[int], channels: int) -> WordLayout:
     """The words that a line former makes of a map's words, for lines of a kernel.
 
     Parameters

@@ -201,7 +201,7 @@ def _pool(planned: PlannedLayer) -> dict[str, int]:
     lines = planned.on_pool_unit.lines
     kept = lines if lines and present(planned.npu.pool_unit).beat.keeps_lines(lines.window) else None
     needs = {
-        "pool_words": max(timing.RING_WORDS, counts.ring_words(words) if planned.layer.pool else 2 * words),
+        "pool_words": max(timing.WORDS_FOR_ONE_A_CYCLE, counts.ring_words(words) if planned.layer.pool else 2 * words),
         "pool_tuple_words": words,
         "pool_line_words": kept.positions * kept.words if kept else 0,
     }

@@ -206,8 +206,8 @@ def _layouts(layer: LoweredLayer, npu: Npu, reader_lanes: int) -> tuple[WordLayo
 def _regrouped(
     kernels: int, levels: int, kgp: int, ol: int, pfp: int, widths: tuple[int, ...]
 ) -> tuple[WordLayout, WordLayout, WordLayout]:
-    """The steps of `result_layout`, their words of ``pfp`` lanes (none with 0), and what becomes of these, or of the
-    steps, in words of each of ``widths``, one after the other. All are kept, and read-only."""
+    """The steps of `result_layout`, their words of ``pfp`` lanes (none with 0), and the steps in words of each of
+    ``widths``, one after the other. All are kept, and read-only."""
     steps = output = result_layout(kernels, levels, kgp, ol)
     pooled = regroup(steps, pfp) if pfp else steps[:0]
     for width in widths:
@@ -303,7 +303,7 @@ def _taken(
     those of the map, where ``lines`` of a kernel are not formed. Words from the host come as the array takes them."""
     array = npu.array
     if lines:
-        layout = taps_side_by_side(read.layout, array.beat.places(lines.window), layer.map_channels)
+        layout = taps_side_by_side(read.layout, array.beat.places(lines.window)[:, 0], layer.map_channels)
         return replace(read, layout=layout), replace(lines, words=len(layout))
     words = len(read.layout)
     if read.inlet == "host":

@@ -452,9 +452,8 @@ class Npu:
         pool_unit = self.pool_unit
         return self.results.ol if pool_unit is None or pool_unit.weights else pool_unit.pfp
 
-    def outlet_tuple(self, steps: int, *, pool: bool) -> tuple[int, int]:
-        """(words, lanes of a word) of a tuple as it comes to the outlets, where its results leave in so many steps;
-        ``pool``: whether its layer has one."""
+    def outlet_tuple(self, steps: int) -> tuple[int, int]:
+        """(words, lanes of a word) of a tuple as it comes to the outlets, where its results leave in so many steps."""
         lanes = self.outlet_lanes
         if self.pool_unit is None or self.pool_unit.weights:  # of a tuple as many steps leave as come
             return steps, lanes

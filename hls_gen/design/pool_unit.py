@@ -194,8 +194,9 @@ class PoolUnit(NpuPart):
         all its channels. Lines share lanes where there is room, and a window takes fewer beats so."""
         if reduction.divides:
             return SplitWindow(window)
-        few = lanes * self.lane_lines <= self.pfp
-        return min(self.beat.split(window), self.beat.split(window, few=few), key=lambda split: split.tuples)
+        room = lanes * self.lane_lines <= self.pfp
+        splits = self.beat.split(window), self.beat.split(window, shares_lanes=room)
+        return min(splits, key=lambda split: split.tuples)
 
     @property
     def table_rows(self) -> dict[TapTable, int]:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bitloom.golden.encoding import Array
+from bitloom.golden.encoding import Array, Ints
 from bitloom.golden.window import Pair, Window
 
 from .lanes import UNUSED
@@ -164,7 +164,7 @@ class BeatTaps(NamedTuple):
     columns: int
     """Taps of a line, >= 1."""
     lane_lines: int = 1
-    """Lines that can share the lanes of one, >= 1: each has this part of them then."""
+    """Lines that can share the lanes of one, >= 1: each has 1 / lane_lines of them then."""
 
     @property
     def taps(self) -> int:
@@ -181,34 +181,35 @@ class BeatTaps(NamedTuple):
         """Whether the taps of some window lie side by side."""
         return self.most_rows * self.columns > 1
 
-    def split(self, window: Window, *, few: bool = False) -> SplitWindow:
+    def split(self, window: Window, *, shares_lanes: bool = False) -> SplitWindow:
         """How a line former splits a window for the unit: it takes as many columns and rows as it can, and leaves an
         axis to the sequencer where that is one, or taps are no neighbours. Of rows it takes no more than end on the
-        map, since no line follows a map's last one. ``few``: the map has so few channels that lines can share lanes.
+        map, since no line follows a map's last one. ``shares_lanes``: lines may share lanes.
         """
-        rows = self.most_rows if few else self.rows
+        rows = self.most_rows if shares_lanes else self.rows
         most = min(rows, window.kernel[0] - window.padding[2]), min(self.columns, window.kernel[1])
         apart = zip(window.dilation, window.growth)
         free = window.beside == "nothing"
         taken = [count if count > 1 and each == (1, 1) and free else 0 for count, each in zip(most, apart)]
         return SplitWindow(window, *taken)
 
-    def shares(self, formed: Window) -> int:
-        """Lines that share lanes in a formed window; 1: each has lanes of its own."""
-        return self.lane_lines if formed.kernel[0] > self.rows else 1
+    def shares_lanes(self, formed: Window) -> bool:
+        """Whether lines share lanes in a formed window."""
+        return formed.kernel[0] > self.rows
 
     def keeps_lines(self, formed: Window) -> bool:
         """Whether the line former keeps lines of a map of which it forms such a window."""
-        return self.rows * self.shares(formed) > 1
+        return self.rows > 1 or self.shares_lanes(formed)
 
-    def places(self, formed: Window, share: int = 0) -> list[int]:
-        """The tap of a tuple in each place of a word for a beat, the lowest first: places are the unit's lines, one
-        after another, and the taps of a formed window those that end highest in the last of them; the others are
-        UNUSED. ``share``: in which of the shares of a place's lanes, the lowest first; of lines that share lanes the
-        last one has the lowest."""
+    def places(self, formed: Window) -> Ints:
+        """(taps, lines that share lanes): the tap of a tuple in each place of a word for a beat, the lowest first.
+
+        Places are the unit's lines, one after another, and the taps of a formed window those that end highest in the
+        last of them; the others are UNUSED. Of lines that share lanes the last one has the lowest.
+        """
         rows, columns = formed.kernel
-        shares = self.shares(formed)
-        lines = self.rows * shares
-        places = np.full((lines, self.columns), UNUSED)
-        places[lines - rows :, self.columns - columns :] = np.arange(formed.taps).reshape(rows, columns)
-        return [int(place) for place in places[shares - 1 - share :: shares].ravel()]
+        shared = self.lane_lines if self.shares_lanes(formed) else 1
+        places = np.full((self.rows * shared, self.columns), UNUSED)
+        places[-rows:, -columns:] = np.arange(formed.taps).reshape(rows, columns)
+        by_lines = places.reshape(self.rows, shared, self.columns)[:, ::-1]
+        return by_lines.swapaxes(1, 2).reshape(self.taps, shared)

@@ -83,15 +83,16 @@ GIVE_BACK = 2
 words is a register, and so is the writer's permission."""
 
 
+WORDS_FOR_ONE_A_CYCLE = GIVE_BACK + 2
+"""Words of a tuple memory with which a word may come in each cycle: it is used two cycles after it came, at the
+earliest, and then given back."""
+
+
 def fetch_cycles(npu: Npu) -> int:
     """Cycles in which the one memory is read for a word before the beats that use it; 0 where tuples have a memory of
     their own."""
     return int(npu.array.one_memory)
 
-
-RING_WORDS = GIVE_BACK + 2
-"""Words of a tuple memory with which a word may come in each cycle: it is used two cycles after it came, at the
-earliest, and then given back."""
 
 # Results unit
 
@@ -126,12 +127,12 @@ of these."""
 def tap_stages(npu: Npu) -> int:
     """Register stages between the word of a beat, or its products with weights, and the queue of a pool unit. Integers
     have one, in which the values of a beat's taps are merged; it also keeps the comparison apart from the block RAM.
-    Bits need none, nor does a beat of one tap whose product comes from a register."""
+    Bits need none, nor does a beat of one tap whose product comes from a register and has no line to share lanes."""
     return int(npu.engine == "integer" and (npu.pool_forms_lines or not npu.depthwise))
 
 
 def lane_stages(npu: Npu) -> int:
-    """Register stages behind these, in which integers of lines that share lanes are merged."""
+    """Register stages behind the `tap_stages`, in which integers of lines that share lanes are merged."""
     return int(npu.engine == "integer" and npu.pool_unit is not None and npu.pool_unit.lane_lines > 1)
 
 
@@ -210,8 +211,9 @@ class FifoSize:
 
 
 def pool_fifo(npu: Npu) -> FifoSize:
-    """The FIFO behind the pool unit of an NPU, the same for all whose results may be divided. Of these 7 words are on
-    their way at most, 6 cycles of an average and one of the register ``room``; the margin has 3 to spare."""
+    """The FIFO behind the pool unit of an NPU, the same for all whose results may be divided. At most 8 words are on
+    their way there, 7 cycles of an average where lines may share lanes and one of the register ``room``; the margin has
+    2 to spare."""
     if npu.averages:
         return FifoSize(words=24, margin=10)
     return FifoSize(words=16, margin=FIFO_MARGIN)

@@ -405,7 +405,7 @@ class LayerDemand:
 
     def outlet_tuple(self, npu: Npu) -> OutletTuple:
         """The tuples of its map at the outlets of that NPU."""
-        words, width = npu.outlet_tuple(self.steps(npu), pool=self.pool is not None)
+        words, width = npu.outlet_tuple(self.steps(npu))
         return OutletTuple(words, width, npu.results.ol, self.levels, self.kernels * self.levels)
 
     def pool_cycles(self, npu: Npu) -> int:

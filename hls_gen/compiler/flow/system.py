@@ -44,7 +44,7 @@ class FlowNpu:
 
     def outlet_tuple(self, layer: FlowLayer) -> tuple[int, int]:
         """(words, lanes of a word) of a tuple that ``layer`` makes, as it comes to the outlets."""
-        return self.npu.outlet_tuple(layer.tuple_steps, pool=layer.pool is not None)
+        return self.npu.outlet_tuple(layer.tuple_steps)
 
     def outlet_words(self, layer: FlowLayer) -> int:
         """Words of the map that ``layer`` makes, as they come to the outlets."""

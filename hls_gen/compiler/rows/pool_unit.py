@@ -32,7 +32,7 @@ def pool_unit_rows(planned: PlannedLayer) -> dict[str, Columns]:
         fields["tail"] = (len(planned.steps) - 1) % npu.pool_word_steps
     if "shares_lanes" in known:
         lines = planned.on_pool_unit.lines
-        fields["shares_lanes"] = int(lines is not None and present(npu.pool_unit).beat.shares(lines.window) > 1)
+        fields["shares_lanes"] = int(lines is not None and present(npu.pool_unit).beat.shares_lanes(lines.window))
     if npu.depthwise:
         rows |= _depthwise_rows(planned, layer.depthwise)
     rows["pool_layers"] = {**rows["pool_layers"], **row(fields)}
@@ -66,10 +66,9 @@ def _kernels(depthwise: Depthwise, planned: PlannedLayer) -> Ints:
     weight = np.append(depthwise.weight, np.zeros((len(depthwise.weight), 1), np.int64), axis=1)
     tuples = split.dealt(weight[:, words])
     tuples = np.append(tuples, np.zeros_like(tuples[:, :1]), axis=1)  # UNUSED: zeros
-    shares = beat.shares(split.formed)
-    lanes = words.shape[1] // shares
-    of_shares = [tuples[:, beat.places(split.formed, share), :, :lanes] for share in range(shares)]
-    weights: Ints = np.concatenate(of_shares, axis=3).transpose(0, 2, 1, 3).reshape(-1, beat.taps * words.shape[1])
+    places = beat.places(split.formed)
+    lanes = words.shape[1] // places.shape[1]
+    weights: Ints = tuples[:, places, :, :lanes].transpose(0, 3, 1, 2, 4).reshape(-1, beat.taps * words.shape[1])
     return weights
 
 

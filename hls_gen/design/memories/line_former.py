@@ -59,7 +59,7 @@ def line_fields(sequencer: NpuSequencer) -> list[LineField]:
         )
         if count > 1
     ]
-    shares = LineField("shares_lanes", 1, lambda formed: int(sequencer.beat.shares(formed.window) > 1))
+    shares = LineField("shares_lanes", 1, lambda formed: int(sequencer.beat.shares_lanes(formed.window)))
     return [
         *line_counts(sequencer),
         *before,
@@ -82,7 +82,7 @@ def held_words(sequencer: NpuSequencer) -> dict[str, tuple[int, int]]:
     """The RAMs of words that a line former holds: bits of a row, and rows, by name. "words_before": a row for each word
     of a position, with that word of all positions before the one at hand of which a tap may be, and of the lines before
     theirs. "lines_before": a row for each word of a line, with that word of all lines before the one at hand of which a
-    tap may be."""
+    tap may be, or of lines that share lanes with the part of it that has values."""
     rows, columns, shares = sequencer.beat
     sizes = {
         "words_before": ((columns - 1) * rows * sequencer.map_bits, 1 << sequencer.position_bits),

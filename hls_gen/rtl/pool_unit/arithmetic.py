@@ -193,7 +193,7 @@ class Arithmetic(ABC):
         """The value of each lane where lines may share lanes: then the lowest lanes have what all lines give together,
         and the others 0."""
         b = self.b
-        b.comment("Lines that share lanes.")
+        b.comment("Whether lines share lanes; what they give together then.")
         held = b.reg("at_shares_lanes", init=None)
         b.on(None, (held, self.at.beat.marks.shares_lanes))
         shares = delayed(b, held, "shares_lanes", self.merged_cycles)[-1]
@@ -204,11 +204,12 @@ class Arithmetic(ABC):
             together[k], *lines = values[k::part]
             for n, line in enumerate(lines):
                 together[k] = b.wire(f"lines_{k}_{n}", w, self.merged(together[k], line, self.merged_cycles))
-        chosen = [choose(shares, lines, alone, w) for lines, alone in zip(together, values)]
+        chosen = [choose(shares, merged, alone, w) for merged, alone in zip(together, values)]
         if not timing.lane_stages(self.npu):
             return chosen
         registers = [b.reg(f"lane_{k}", w, init=None) for k in range(self.lanes)]
         b.on(None, *zip(registers, chosen))
+        b.comment("The queue's row with this beat, lane by lane.")
         return registers
 
     def row(self, so_far: Signal) -> tuple[Signal, Signal]:

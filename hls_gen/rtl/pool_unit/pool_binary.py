@@ -23,7 +23,7 @@ class BinaryPool(Arithmetic):
 
     @property
     def lanes(self) -> int:
-        """One for all bits of a word, or for all those that lines have which share lanes."""
+        """One lane, all bits of a word; where lines may share lanes, one for each line's part."""
         return present(self.npu.pool_unit).lane_lines
 
     def merged(self, left: Signal, right: Signal, cycles: int) -> Signal:

@@ -1,6 +1,6 @@
 """Pool unit with weights: maximum or sum of a window's valid taps, or its depthwise convolution.
 
-    word[PFP] ------------> x 1 or x weight --> compare or add <-> queue (a word of the tuple each) --last tap--> FIFO
+    word[PFP] ------------> x 1 or x weight --> compare or add <-> queue (words of a tuple) --last tap--> FIFO
     kernel row --> weights ---^
 
 Golden twins: golden/layers/pool.py, hls_gen/compiler/depthwise.py. ``average`` and ``depthwise`` choose for each layer.
@@ -51,7 +51,7 @@ class DepthwisePool(IntegerArithmetic):
         self.hold(choose(average & ~depthwise, beat.taps, 1, COUNT_BITS), (self._depthwise, depthwise), *tail)
         row = library.loadable(b, memory_of(npu, self.memory), ports.bus, beat.kernel_row, read=beat.beat)
         self._weights = row["weights"]
-        b.comment("The same, in time with the products.")
+        b.comment("The same, in time with what goes into the queue.")
         self.at = ports.late(b, self.delay)
         self.follow()
         tails = [delayed(b, held, "tail", self.delay, npu.pool_tail_bits)[-1] for held, _ in tail]

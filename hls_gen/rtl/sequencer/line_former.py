@@ -51,8 +51,9 @@ windows.
 """
 """Added to the header where taps are those of several lines."""
 SHARED = """
-With shares_lanes the words have values in their lower lanes alone, and {lines} lines share the lanes of a tap: the line
-at hand has the lowest.
+With shares_lanes the words have values in their lower lanes alone, and {lines} lines share the lanes of a tap:
+
+    tap[word] = {{..., line above, line at hand}}
 """
 """Added to the header where lines may share lanes."""
 WHOLE = """
@@ -70,7 +71,9 @@ def line_former(library: Library, spec: SequencerSpec) -> Block:
     sequencer = spec.sequencer
     memory = spec.memory("lines")
     beat = sequencer.beat
-    sizes = {"word_bits": sequencer.map_bits, "line_taps": beat.taps}
+    lines = {"lines": beat.rows} if beat.rows > 1 else {}
+    lines |= {"lane_lines": beat.lane_lines} if beat.lane_lines > 1 else {}
+    sizes = {"word_bits": sequencer.map_bits, "line_taps": beat.columns, **lines}
     shared = SHARED.format(lines=beat.lane_lines) * (beat.lane_lines > 1)
     text = __doc__ + KEPT * (beat.most_rows > 1) + shared + WHOLE * ("whole" in memory.widths)
     header = Header(text, rate="a word a cycle", latency="0 cycles from in to out", parameters=sizes)
@@ -129,13 +132,18 @@ def line_former(library: Library, spec: SequencerSpec) -> Block:
     if columns > 1:
         places += _positions_before(b, library, sequencer, moves, word, words)
     used = [~beside_map, *(flag & bits(now["taps_before"], k, 1) for k, flag in enumerate(before))]
-    of_lines = [[], *([flag & bits(now["lines_before"], i, 1)] for i, flag in enumerate(above))]
-    of_parts = [[line] for line in of_lines] if shares == 1 else _lines_of_parts(b, sequencer, now, of_lines)
+    there = [flag & bits(now["lines_before"], i, 1) for i, flag in enumerate(above)]  # of each line before
+    if shares > 1:
+        of_lines = [const(1, 1), *there]
+        there = [
+            b.wire(f"part_{n}_there", 1, choose(now["shares_lanes"], flag, of_lines[n // shares], 1))
+            for n, flag in enumerate(there, 1)
+        ]
     taps = []
     part = w // shares
     beside = _beside(spec, now, part)
     for i, k in product(range(rows), range(columns)):
-        flags = [all_of(used[k], *line) for line in of_parts[i]]
+        flags = [all_of(used[k], *there[max(0, n - 1) : n]) for n in range(i * shares, (i + 1) * shares)]
         tap = [choose(flag, bits(places[k][i], n * part, part), beside, part) for n, flag in enumerate(flags)]
         taps.append(b.wire(f"tap_{len(taps)}", w, side_by_side(tap)))
     formed = side_by_side(taps[::-1])
@@ -195,44 +203,21 @@ def _lines_before(
     b.on(taken, (place, add(place, 1, width(place))))
     b.on(line_done, (place, 0))
     held = b.wire("held_lines", bits_of_row)
-    words = [word, *(b.wire(f"word_above_{i + 1}", w, bits(held, i * w, w)) for i in range(rows - 1))]
-    kept = words[: rows - 1]
+    size = rows * w
+    lines = Cat(bits(held, 0, size - w), word) if rows > 1 else word
     if shares > 1:
-        part = w // shares
-        parts = [b.wire("part", part, bits(word, 0, part))]
-        parts += [b.wire(f"part_above_{i + 1}", part, bits(held, i * part, part)) for i in range(count)]
-        of_parts = side_by_side(parts[:count])
-        kept = [choose(now["shares_lanes"], of_parts, side_by_side(kept), bits_of_row) if kept else of_parts]
-        slots = [side_by_side(parts[i * shares : (i + 1) * shares]) for i in range(rows)]
-        words = [
-            b.wire(f"word_of_lines_{i}", w, choose(now["shares_lanes"], slot, plain, w))
-            for i, (slot, plain) in enumerate(zip(slots, words, strict=True))
-        ]
+        lines = choose(now["shares_lanes"], Cat(held, bits(word, 0, w // shares)), lines, size)
+    lines = b.wire("lines_at_place", size, lines)
     b.instance(
         ram(library, bits_of_row, depth, latency=0),
         "lines_before",
         write=taken,
         write_row=place,
-        write_data=side_by_side(kept),
+        write_data=bits(lines, 0, bits_of_row),
         read_row=place,
         read_data=held,
     )
-    return above, words
-
-
-def _lines_of_parts(
-    b: Block, sequencer: NpuSequencer, now: dict[str, Signal], of_lines: list[list[Signal]]
-) -> list[list[list[Signal]]]:
-    """For each line of a beat's taps, and each part of their lanes: whether the line is on the map that has the part,
-    which is another one where lines share lanes; nothing of the line at hand. ``of_lines`` says so of each line."""
-    rows, _, shares = sequencer.beat
-    parts: list[list[list[Signal]]] = [[] for _ in range(rows)]
-    for line, shared in enumerate(of_lines):
-        i, part = divmod(line, shares)
-        alone = all_of(*of_lines[i]) if of_lines[i] else const(1, 1)
-        there = [choose(now["shares_lanes"], flag, alone, 1) for flag in shared]
-        parts[i].append([b.wire(f"part_{i}_{part}_there", 1, flag) for flag in there])
-    return parts
+    return above, [bits(lines, i * w, w) for i in range(rows)]
 
 
 def _positions_before(

@@ -17,7 +17,8 @@ MEANS = {
     "tail": "steps of results in a tuple's last word, less 1",
     "shares_lanes": "lanes of a word are shared by lines of the kernel",
 }
-"""The marks, by the names of the fields of memory ``pool_layers``: where a map goes, what the pool unit computes."""
+"""The marks, by the names of the fields of memory ``pool_layers``: where a map goes, what the pool unit computes, and
+how many steps of a tuple leave."""
 
 PoolMarks = make_dataclass(
     "PoolMarks",

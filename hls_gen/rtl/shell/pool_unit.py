@@ -101,13 +101,13 @@ def _features(c: NpuContext, sums: Stream) -> Stream:
 
 
 def _steps(c: NpuContext, sums: Stream) -> Stream:
-    """The words of a pool unit with weights as steps of OL sums; a tuple's last word has as many as its map says."""
+    """The words of a pool unit with weights as steps of OL sums; a tuple's last word has as many as ``tail`` says."""
     npu = c.npu
     w = npu.results.ol * npu.array.acc_bits
-    side = sums.side_bits - npu.pool_tail_bits
+    side_bits = sums.side_bits - npu.pool_tail_bits
     if not npu.pool_tail_bits:
         return gearbox(c.b, c.library, "pool_steps", sums, w)
-    tail = bits(sums.side, side, npu.pool_tail_bits)
-    words = sums.replace(side=bits(sums.side, 0, side))
-    block = tuple_divider(c.library, sums.data_bits, w, npu.pool_word_steps, npu.pool_tail_bits, side)
+    tail = bits(sums.side, side_bits, npu.pool_tail_bits)
+    words = sums.replace(side=bits(sums.side, 0, side_bits))
+    block = tuple_divider(c.library, sums.data_bits, w, npu.pool_word_steps, npu.pool_tail_bits, side_bits)
     return chain(c.b, block, "pool_steps", words, rst=c.b.rst, in_tail=tail)

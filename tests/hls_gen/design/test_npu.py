@@ -520,10 +520,10 @@ def test_a_topology_keeps_window_formers_behind_an_inlet_alone():
 def test_words_of_frames_and_at_outlets():
     npu = Npu.of(kfp=4, kgp=4, ol=2, pfp=8, binariser_bits=5)
     assert npu.host_word_bits == 20
-    assert npu.outlet_tuple(5, pool=True) == npu.outlet_tuple(5, pool=False) == (2, 8)
-    assert npu.changed(pool=False).outlet_tuple(5, pool=False) == (5, 2)
+    assert npu.outlet_tuple(5) == (2, 8)
+    assert npu.changed(pool=False).outlet_tuple(5) == (5, 2)
     weighted = Npu.of(**{**DEPTHWISE, "pfp": 8, "ol": 2})
-    assert weighted.outlet_tuple(5, pool=True) == weighted.outlet_tuple(5, pool=False) == (5, 2)
+    assert weighted.outlet_tuple(5) == (5, 2)
     assert weighted.pool_word_steps == 4
     assert [weighted.changed(pfp=pfp).pool_tail_bits for pfp in (2, 4, 8)] == [0, 1, 2]
 

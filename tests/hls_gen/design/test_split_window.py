@@ -111,9 +111,13 @@ def test_averages_are_taken_tap_by_tap() -> None:
 
 
 def test_the_last_tap_lies_highest() -> None:
-    assert BeatTaps(1, 4).places(Window(kernel=(1, 2))) == [UNUSED, UNUSED, 0, 1]
-    assert BeatTaps(2, 3).places(Window(kernel=(2, 2))) == [UNUSED, 0, 1, UNUSED, 2, 3]
-    assert BeatTaps(2, 3).places(Window(kernel=(1, 2))) == [UNUSED] * 4 + [0, 1]
+    places = [
+        (BeatTaps(1, 4), (1, 2), [UNUSED, UNUSED, 0, 1]),
+        (BeatTaps(2, 3), (2, 2), [UNUSED, 0, 1, UNUSED, 2, 3]),
+        (BeatTaps(2, 3), (1, 2), [UNUSED] * 4 + [0, 1]),
+    ]
+    for beat, kernel, taps in places:
+        np.testing.assert_array_equal(beat.places(Window(kernel=kernel)), np.array(taps)[:, None])
 
 
 def test_lines_share_lanes_where_there_is_room_and_a_window_takes_fewer_beats_so() -> None:
@@ -128,6 +132,6 @@ def test_lines_share_lanes_where_there_is_room_and_a_window_takes_fewer_beats_so
 def test_the_last_of_the_lines_that_share_lanes_has_the_lowest() -> None:
     beat = BeatTaps(2, 1, 2)
     three, two = Window(kernel=(3, 1)), Window(kernel=(2, 1))
-    assert (beat.shares(three), beat.shares(two)) == (2, 1)
-    assert [beat.places(three, share) for share in range(2)] == [[0, 2], [UNUSED, 1]]
-    assert beat.places(two) == [0, 1]
+    assert (beat.shares_lanes(three), beat.shares_lanes(two)) == (True, False)
+    np.testing.assert_array_equal(beat.places(three), [[0, UNUSED], [2, 1]])
+    np.testing.assert_array_equal(beat.places(two), [[0], [1]])

@@ -138,7 +138,7 @@ def _shares_lanes(planned: PlannedLayer) -> bool:
     """Whether lines of a pool's kernel share lanes."""
     unit = planned.npu.pool_unit
     pool = planned.on_pool_unit
-    return bool(unit and pool and pool.lines and unit.beat.shares(pool.lines.window) > 1)
+    return bool(unit and pool and pool.lines and unit.beat.shares_lanes(pool.lines.window))
 
 
 def _orders_differ(model: Model) -> bool:

@@ -100,7 +100,7 @@ LINES = {
         (
             Broken("above_1 <= ~lines_last;", "above_1 <= 1'd1;", "taps_of_the_window"),
             Broken("moves & on_map & layer_shares_lanes;", "moves & layer_shares_lanes;", "taps_of_the_window"),
-            Broken("layer_shares_lanes ? { part_above_1, part } : in_data", "in_data", "taps_of_the_window"),
+            Broken("layer_shares_lanes ? { held_lines, in_data[0] } : in_data", "in_data", "taps_of_the_window"),
             Broken("layer_shares_lanes ? above_1 & layer_lines_before : 1'd1", "1'd1", "taps_of_the_window"),
         ),
     ),

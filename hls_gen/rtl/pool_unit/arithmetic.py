@@ -220,7 +220,9 @@ class Arithmetic(ABC):
         merged = []
         leaving = []
         for k, value in enumerate(self.beat_values()):
-            new = b.wire(f"new_{k}", w, sign_extend(value, w))
+            # sums of a beat may be wider: they are right modulo 2^w, and the queue has room for those of each window
+            given = sign_extend(value, w) if width(value) <= w else bits(value, 0, w)
+            new = b.wire(f"new_{k}", w, given)
             old = b.wire(f"old_{k}", w, bits(so_far, k * w, w))
             merged.append(b.wire(f"merged_{k}", w, choose(self.at.first, new, self.merged(new, old, self.delay), w)))
             leaving.append(self.leaving(k, merged[-1]))

@@ -1,1 +1,1 @@
-"""What a network computes: exact integer arithmetic in numpy, the definition that hardware is held to."""
+"""The arithmetic of networks: exact integer arithmetic in numpy, the definition that hardware is held to."""

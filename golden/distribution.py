@@ -1,4 +1,4 @@
-"""What pip calls this package, and the commands that add extras to it.
+"""Name of this package for pip, and the commands that add extras to the package.
 
 The distribution is ``bitloom-fpga``, because ``bitloom`` on PyPI is another project's; the package that Python imports
 is ``bitloom``.

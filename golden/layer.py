@@ -1,4 +1,4 @@
-"""What every layer has: a name, the maps that it reads, the map that it makes, arrays with shapes, its arithmetic."""
+"""Base of all layers: a name, the maps that it reads, the map that it makes, arrays with shapes, its arithmetic."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence

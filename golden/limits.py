@@ -17,7 +17,7 @@ class Limit:
     """A largest number, which the user can set."""
 
     what: str
-    """What is counted, with its unit, as messages name it."""
+    """The thing that is counted, with its unit, as messages name it."""
     default: int
     """The largest number where the user sets none."""
     variable: str
@@ -39,9 +39,9 @@ class Limit:
         Parameters
         ----------
         subject : str
-            What asks for it; the message begins with it.
+            The file or option that asks for something; messages begin with this name.
         got : float
-            How much it asks for, never too low an estimate.
+            The number that is asked for, never too low an estimate.
         least : float
             What is allowed in any case.
 

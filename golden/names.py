@@ -1,4 +1,4 @@
-"""What may be a name: of a network, a design, a board, a layer, a class.
+"""Rules for names: of a network, a design, a board, a layer, a class.
 
 Names become names of files, and words of Verilog, Tcl, make, XML and HTML. So what carries a name checks it when it is
 made, wherever the name came from. Names of classes are for people only: they may hold blanks and any letters, and

@@ -20,7 +20,7 @@ from .names import shown
 NONE = "none"
 MOST_STEPS = 4
 LARGEST_PIXEL = 255
-"""What `fixed` takes for 1."""
+"""The pixel that `fixed` takes for 1."""
 LIMIT = 1 << 31
 """Pixels and arguments are from -LIMIT to LIMIT - 1."""
 

@@ -28,7 +28,7 @@ from .encoding import Array
 from .integers import make_fields_plain
 
 BESIDE = ("nothing", "nearest", "mirrored")
-"""What taps beside a map may read."""
+"""Things that taps beside a map may read."""
 Pair = tuple[int, int]
 Sides = tuple[int, int, int, int]
 
@@ -53,10 +53,10 @@ class Window:
     repeats: bool = False
     """Whether positions are repeated where the map grows; else taps between them are invalid."""
     beside: str = "nothing"
-    """What taps beside the map read, one of BESIDE: the nearest position of the map, or the one as far from the edge on
-    the other side, again and again where the padding is wider than the map, which doesn't grow; of nothing they are
-    invalid. A map that grows without repeating its positions goes on beside itself: taps as far apart as its positions
-    read the nearest one, others are invalid."""
+    """Source of the taps beside the map, one of BESIDE: "nothing", where these taps are invalid; the nearest position
+    of the map; or the mirrored position, as far from the edge on the other side, again and again where the padding is
+    wider than the map, which doesn't grow. A map that grows without repeating its positions goes on beside itself: taps
+    as far apart as its positions read the nearest one, others are invalid."""
 
     def __post_init__(self) -> None:
         make_fields_plain(self)

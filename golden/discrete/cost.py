@@ -1,4 +1,4 @@
-"""What training takes: bits of memory, and products of a sample.
+"""The cost of training: bits of memory, and products of a sample.
 
 Continuous numbers count as float32. Sums are not counted, nor products with a constant 2^-k, which cost no more than a
 sum: means over a batch, which is a power of two, and weights that are smaller by some places. Root, quotient and loss

@@ -151,8 +151,8 @@ class FixedTrainer:
         return np.concatenate([self._batch(x, target) for x, target in pairs])
 
     def scores(self, inputs: Array) -> Array:
-        """What goes into the activation of the last layer, (N, outputs) words, without learning: conversions are to the
-        nearest, means stay."""
+        """Inputs of the last layer's activation, (N, outputs) words, without learning: conversions are to the nearest,
+        and the means of normalisation stay."""
         x = self._inputs(inputs)
         *hidden, last = range(len(self.states))
         for n in hidden:
@@ -216,7 +216,7 @@ class FixedTrainer:
         return results, Continuous(slope) if last else self._converted(layer.slopes, slope, draws)
 
     def _before_activation(self, n: int, x: Operand, learning: bool) -> Array:
-        """What goes into the activation of layer ``n``, (samples times windows, outputs)."""
+        """Inputs of the activation of layer ``n``: (samples times windows, outputs) words."""
         form = self.form
         layer = self.training.layers[n]
         state = self.states[n]
@@ -445,7 +445,8 @@ def window_pixels(windows: Windows) -> Array:
 
 
 def seen_by(layer: DenseLayer, x: Operand) -> Operand:
-    """What the neurons of a layer see of (samples, elements): the same, or (samples times windows, inputs)."""
+    """Inputs of a layer's neurons, of the map's (samples, elements): the same, or the elements of each window, (samples
+    times windows, inputs)."""
     if layer.windows is None:
         return x
     pixels = window_pixels(layer.windows)

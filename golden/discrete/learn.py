@@ -52,7 +52,7 @@ class LearnPlan:
     criterion: str = "cross_entropy"
     """Name of the loss."""
     rate_times: float = 1.0
-    """What the rates of the setting are multiplied by, > 0."""
+    """Factor of the setting's rates, > 0."""
     held_out: bool = False
     """Whether a fifth of the training images, at random by the seed, is held out and takes the place of the test
     images, so that a rate can be chosen without them."""

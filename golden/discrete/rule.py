@@ -55,7 +55,7 @@ class UpdateRule:
         of_neuron: bool = False,
         convert: Callable[[Array], Array] | None = None,
     ) -> tuple[Array, Array]:
-        """What to subtract from a parameter, and what to remember.
+        """The number to subtract from a parameter, and the memory for the next call.
 
         Parameters
         ----------

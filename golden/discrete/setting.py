@@ -57,7 +57,8 @@ class Setting:
         return layers
 
     def kinds(self) -> dict[str, str]:
-        """What each tensor of a layer is, in a few words, by its name in `DiscreteTensors`; ``norm``: normalisation."""
+        """Kind of each tensor of a layer, such as "continuous", by the tensor's name in `DiscreteTensors`; ``norm``: of
+        normalisation."""
         first = self.first or self.rest
         kinds = _kinds(self.rest, self.rule)
         for name, kind in _kinds(first, self.rule).items():
@@ -123,8 +124,8 @@ _DISCRETE_RULE = UpdateRule("velocity", rate=20.0, neuron_rate=1.0)
 _DISCRETE_CODES_RULE = UpdateRule("velocity", rate=2.0, mu=0.9, neuron_rate=0.1)
 _BINARY = replace(_weights(1, "nearest"), inputs=Converter(table=ONE_BIT))
 _BLACK_OR_WHITE = replace(_BINARY, inputs=Converter(table=ONE_BIT, rounding="stochastic"))
-"""Grey is black or white by chance while the perceptron learns, so that it sees many pictures of each image, and the
-nearest of both when it is used."""
+"""Grey is black or white by chance while the perceptron learns, so that it sees many pictures of each image. Later grey
+is the nearest of both."""
 
 SETTINGS = {
     "float": Setting(about="floating point", rule=UpdateRule("velocity", rate=0.1, mu=0.9)),

@@ -1,1 +1,1 @@
-"""What the host computes around a network: images become its integers, and its integers become scores and a class."""
+"""The host's part around a network: images become its integers, and its integers become scores and a class."""

@@ -1,5 +1,5 @@
-"""What becomes of a detector's boxes: they are decoded, and of those that overlap the one with the largest score stays,
-as TFLite's operator TFLite_Detection_PostProcess has it.
+"""The last step of a detector: boxes are decoded, and of those that overlap the one with the largest score stays, as
+TFLite's operator TFLite_Detection_PostProcess has it.
 
     boxes, anchors --> corners --.
                                   >-- the largest scores, without overlaps --> boxes, classes, scores, their number

@@ -45,7 +45,7 @@ def path_of(model: str | os.PathLike[str]) -> Path:
 
 
 def name_of(network: str) -> str:
-    """What the file of a network is called in a build."""
+    """Name of the host's file of a network, in a build."""
     return f"{network}.host.json"
 
 
@@ -191,7 +191,7 @@ def _outputs(given: Any, output: Map) -> tuple[HostOutput, ...]:
 
 
 def _detections(given: Any, outputs: Sequence[HostOutput]) -> Detections | None:
-    """What is made of three outputs in the end, if anything is."""
+    """The last step of a detector, checked; None where the network has none."""
     if given is None:
         return None
     names = tuple(_name(name) for name in given["names"])

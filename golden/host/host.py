@@ -1,4 +1,4 @@
-"""What the host does around an imported network: images become integers in front of it, integers become scores behind.
+"""The host's part around an imported network: images become integers in front of it, integers become scores behind.
 
     image --lines, clips--> real numbers --levels--> [network] --lines, clips--> scores --closing--> the file's output
                                                            `--lines, clips--> values --closing--> another output
@@ -94,7 +94,7 @@ class OutputPart:
     size: int
     """Values of the map."""
     chain: HostLinks
-    """What makes the file's numbers of them, a channel."""
+    """Links that make the file's numbers of the values, a channel."""
 
     def values(self, output: Array) -> Array:
         """(N, rows, columns, channels) output of the network -> (N, size) float64."""
@@ -113,11 +113,12 @@ class HostOutput:
     shape: tuple[int, ...]
     """Of the file's output for one image, such as (boxes, 4)."""
     parts: tuple[OutputPart, ...]
-    """What its values come from, one part behind the other; no part, of an output that is a constant."""
+    """Maps that its values come from, one behind the other; none of an output that is a constant."""
     order: Array
     """(values,) int64: the place of each value among those of the parts."""
     closing: tuple[str, ...]
-    """What the file computes of the values, words of CLOSINGS; it leaves the order of classes as it is."""
+    """Functions of the values that the host computes at last, words of CLOSINGS; each leaves the order of classes as it
+    is."""
     classes: int
     apart: int
     """classes, apart: ``closing`` is computed over so many values at a time, each so many places behind the one before:
@@ -172,7 +173,7 @@ class Host:
     order: Array
     """(values,) int64: the place of each of its values in the network's input map."""
     front: HostLinks
-    """What is computed before quantisation."""
+    """Links of the image's values, a channel, before quantisation."""
     boundaries: Array | None
     """(1 or channels, levels) float64, or None: a value's level is the number of boundaries that it has reached; None
     where images are integers already."""
@@ -183,9 +184,11 @@ class Host:
     """first, stride: a quantised value is first + stride * level. Where images are integers, first is what is added to
     them."""
     outputs: tuple[HostOutput, ...]
-    """What makes the file's outputs of the network's output, in the file's order: the scores, or several outputs."""
+    """The file's outputs, in the file's order, each with what makes it of the network's output: the scores, or several
+    outputs."""
     detections: Detections | None = None
-    """What is made of three outputs in the end, which are then none of the file's own."""
+    """The last step of a detector, behind three of these outputs, which are then none of the file's own; None where
+    there is none."""
     integers: InputIntegers | None = None
     """Of a file whose input takes integers: which ones, and what they stand for. None where it takes real numbers."""
 

@@ -62,7 +62,7 @@ KINDS = {
 
 
 def through(links: HostLinks, x: Array) -> Array:
-    """What links make of values: (..., channels) float64 -> the same shape; infinite where numbers are too large."""
+    """Values behind links: (..., channels) float64 -> the same shape; infinite where numbers are too large."""
     with np.errstate(all="ignore"):  # whoever calls looks at what comes out
         for kind, first, second in links:
             x = KINDS[kind].forward(x, first, second)

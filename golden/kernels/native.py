@@ -71,7 +71,8 @@ def processor_features() -> frozenset[str]:
 
 
 def _processor() -> str:
-    """What -march=native depends on; "" where it is not used (other processors spell it differently)."""
+    """Digest of the processor's instruction sets, on which -march=native depends; "" where that option is not used
+    (other processors spell it differently)."""
     features = _features(platform.machine())
     return digest(features)[:16] if features else ""
 

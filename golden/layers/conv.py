@@ -215,8 +215,9 @@ class Conv(Weighted):
     repeats: bool = field(default=False, metadata={"written_if_set": True})
     """Whether positions are repeated where the map grows; else taps between them add 0."""
     beside: str = field(default="nothing", metadata={"written_if_set": True})
-    """What the padding has (`bitloom.golden.window`): it adds 0, or has the nearest position of the map, as padding
-    with the map's edge, and bilinear upsampling, or the mirrored one, as padding that reflects."""
+    """Values of the padding, one of BESIDE (`bitloom.golden.window`): "nothing" adds 0; "nearest" reads the nearest
+    position of the map, as padding with the map's edge, and bilinear upsampling; "mirrored" the mirrored position, as
+    padding that reflects."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

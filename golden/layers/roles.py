@@ -1,4 +1,4 @@
-"""What a layer does in a network, where layers of several kinds do the same:
+"""Roles of layers in a network, of which layers of several kinds may have the same:
 
     role            gives
     Weighted        sums of products (golden/layers/conv.py)

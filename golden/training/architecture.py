@@ -45,7 +45,7 @@ FRACTION = 4
 """Bits behind the point of a bias: of few-bit weights an accumulator's step may be several steps of the result."""
 
 ADDEND, SUM = signed(6), signed(8)
-"""What a residual convolution adds, and the map that it is added to."""
+"""ADDEND, SUM: encodings of a residual convolution's map, which is added, and of the map that the addition makes."""
 
 _WORD = re.compile(r"(?P<kind>conv|dense|res|pool|avgpool)(?P<size>\d{1,5})?(?P<more>(?:[ksp]\d{1,5})*)", re.ASCII)
 

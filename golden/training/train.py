@@ -74,7 +74,7 @@ class Epoch(NamedTuple):
     accuracy: float
     """Share of the epoch's images that were right, 0 to 1, while it learned."""
     trained: Callable[[], Trained]
-    """Makes what training would give if it ended here; it goes through all images once."""
+    """Makes the result of training as if training ended here; the call goes through all images once."""
 
 
 EpochProgress = Callable[[Epoch], None]

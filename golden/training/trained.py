@@ -44,8 +44,8 @@ class Trained:
         return x.reshape(len(x), *self.network.output.shape)
 
     def model(self, *, real_weights: bool = False) -> Model:
-        """The network in integers: the same function where it has thresholds, and nearly the same where it requantises
-        (`bitloom.golden.training.activation.RequantiseBlock`).
+        """The network in integers: the same function where layers have thresholds, nearly the same where they
+        requantise (`bitloom.golden.training.activation.RequantiseBlock`).
 
         Parameters
         ----------

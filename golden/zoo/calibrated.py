@@ -76,6 +76,6 @@ def thresholds(network: Network, layer: Threshold, source: Map, x: Array) -> dic
 
 
 def output_of(layer: Layer, source: Map, arrays: Mapping[str, Array], x: Array) -> Array:
-    """What a layer that reads one map makes of (N, H, W, C) values of it, fast: (N, H', W', C')."""
+    """Output of a layer that reads one map, of (N, H, W, C) values of that map, fast: (N, H', W', C')."""
     network = Network(name=layer.name, input=source, layers=(replace(layer, inputs=()),))
     return packed.forward(Model(network, {layer.name: arrays}), x)

@@ -25,7 +25,8 @@ class Configuration:
     """k of mu, None where mu is 0."""
 
     def operand(self, kind: int, cells: Array) -> Operand:
-        """What cells of the neuron cache hold: words, or codes of table ``kind``, of which the lowest bits count."""
+        """Numbers in cells of the neuron cache: words where ``kind`` is 0, else codes of table ``kind``, in the lowest
+        bits."""
         if kind == 0:
             return Continuous(self.form.unpack(cells))
         return self.discrete(kind, cells)

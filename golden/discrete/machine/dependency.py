@@ -19,7 +19,7 @@ class Issued:
 
 
 def hazard(earlier: InstructionNeeds, later: InstructionNeeds) -> str | None:
-    """What would go wrong if ``later`` began before ``earlier`` is finished.
+    """The reason why ``later`` must not begin before ``earlier`` is finished.
 
     Returns
     -------

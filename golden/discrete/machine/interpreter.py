@@ -145,7 +145,7 @@ class _ProgramRun:
             place = self._controller(place, i)
 
     def _finish(self, awaited: Issued) -> None:
-        """Let time pass until ``awaited`` is finished: what ends before it takes effect before it."""
+        """Let time pass until ``awaited`` is finished; instructions that end earlier take effect earlier."""
         while awaited in self.dependency.unfinished:
             first = min(self.dependency.unfinished, key=lambda issued: issued.end)
             self.dependency.unfinished.remove(first)
@@ -240,6 +240,7 @@ class _ProgramRun:
             self.given = []
 
     def _block(self, i: Instruction, number: int) -> Array:
-        """What an instruction means of the slaves' caches, (rows, columns): 1 weights, 2 codes, 3 gradients."""
+        """The part of the slaves' caches that an instruction loads or stores, a view, (rows, columns); by ``number``: 1
+        weights, 2 codes, 3 gradients."""
         array = self.master.array
         return array.block({1: array.weights, 2: array.codes, 3: array.gradients}[number], i)

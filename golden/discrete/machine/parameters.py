@@ -1,4 +1,4 @@
-"""What a training machine has: slaves, widths of its numbers, sizes of its caches (C21)."""
+"""Parameters of a training machine: slaves, widths of its numbers, sizes of its caches (C21)."""
 
 from dataclasses import dataclass, field
 
@@ -36,12 +36,14 @@ class MachineParameters:
     """How products are made: "multiplier", of two words, too; "shifter", each has a discrete operand, and no arithmetic
     unit has a multiplier; "table", those of slaves are of two codes, by a table in LUT RAM."""
     divider: str = "none"
-    """What COMPUTE DIVIDE divides by: "none", nothing; "codes", codes, by shifts; "words", also words, bit by bit."""
+    """Divisors of COMPUTE DIVIDE: "none", the machine lacks the instruction; "codes", codes, by shifts; "words", also
+    words, bit by bit."""
     converter: str = "shifting"
     """How words become codes by chance: "shifting", one of the two codes around the word, by shifts; "multiplying", one
     of the two nearest codes, too, by a multiplier in each converter."""
     root: str = "none"
-    """What COMPUTE INVERSE_ROOT has: "none", nothing; "table", a table of roots of 3 bits."""
+    """Hardware of COMPUTE INVERSE_ROOT: "none", the machine lacks the instruction; "table", a table of roots of 3
+    bits."""
     instructions: int = 128
     """Instructions of the instruction cache."""
     neuron_words: int = 1024

@@ -508,8 +508,8 @@ class ProgramWriter:
         yield after
 
     def _accumulate_first(self, x: int) -> Iterator[Instruction]:
-        """What is left of the backward pass of the first layer, whose input gradients are in the slaves: velocities of
-        its weights with inputs at ``x``, by the rule that has them."""
+        """The rest of the first layer's backward pass, whose input gradients are in the slaves: velocities of the
+        layer's weights, with inputs at ``x``; nothing by a `SourceRule`."""
         if not isinstance(self.training.rule, SourceRule):
             yield self._learn(0, x)
 
@@ -742,7 +742,8 @@ class ProgramWriter:
         return self._compute(isa.MULTIPLY if kind else isa.GATE, a=outputs, b=m.slopes[n], kind_b=kind, d=g, rows=size)
 
     def _bias(self, n: int, g: int, g_kind: int) -> Iterator[Instruction]:
-        """What follows for the biases, by the rule of the weights."""
+        """Instructions that update the biases of layer ``n``, by the rule of the weights; ``g``: address of their
+        gradients, of kind ``g_kind``."""
         m = self.map
         size = self.training.layers[n].outputs
         b = m.biases[n]

@@ -1,4 +1,4 @@
-"""What an instruction needs: which units, which words of the master's neuron cache, and for how long."""
+"""The needs of an instruction: which units, which words of the master's neuron cache, and for how long."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -53,9 +53,9 @@ class InstructionNeeds:
     units: tuple[str, ...] = ()
     """Units that it occupies, of `UNITS`; none: the controller itself does it."""
     reads: tuple[CacheSpan, ...] = ()
-    """What it reads of the master's neuron cache."""
+    """Words of the master's neuron cache that it reads."""
     writes: CacheSpan | None = None
-    """What it writes there."""
+    """Words of that cache that it writes; None: none."""
     weights: CacheSpan | None = None
     """Rows of the slaves' caches."""
     draws: bool = False

@@ -1,4 +1,4 @@
-"""What a binary convolution of packed words computes, whoever runs it (spec E8 to E12).
+"""A binary convolution of packed words, whatever runs it (spec E8 to E12).
 
     mismatches of a window = sum over valid taps and word groups of popcount(input ^ weight)
     dot = K_bits - 2 * mismatches             K_bits = C * valid taps

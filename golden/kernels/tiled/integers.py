@@ -39,7 +39,7 @@ Forward = Callable[..., Array]
 """A layer as a function of a batch: an array of each source, in its value_dtype -> the target, in its value_dtype."""
 
 KINDS: Mapping[type[Layer], int] = {MaxPool: 0, MinPool: 1, SumPool: 2, DepthwiseConv: 2, AvgPool: 3}
-"""What ``bitloom_by_channel`` makes of a window."""
+"""Number of the reduction of a window in ``bitloom_by_channel``, by the kind of layer."""
 SAME_TIME = 64
 """Values with constants of their own, at least, so that loops over them are long enough for vectors."""
 

@@ -184,7 +184,7 @@ class Device(ABC, Generic[AnyManifest]):
             self._clean = True
 
     def _taken(self) -> DeviceTaken | None:
-        """What ``_check_owner`` raises; None also where the device doesn't answer."""
+        """The error that ``_check_owner`` raises; None where it raises none, and where the device doesn't answer."""
         try:
             self._check_owner()
         except DeviceTaken as e:

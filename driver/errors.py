@@ -1,4 +1,4 @@
-"""What can go wrong with a device. Every message is one line: the thing, the rule, the value.
+"""Errors of a device. Every message is one line: the thing, the rule, the value.
 
 Wrong files and wrong images are ValueErrors, as in golden; these here need a device to happen.
 """

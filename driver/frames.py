@@ -1,4 +1,5 @@
-"""What is sent: a program's parameters; and for each frame a packet, between packets of streamed weights.
+"""The data that the driver sends: a program's parameters; and for each frame a packet, between packets of streamed
+weights.
 
     block of a frame:  WEIGHTS ... | FRAME header, payload | WEIGHTS ...
     send buffer:       block, block, ...

@@ -1,4 +1,4 @@
-"""What one board and several have in common: outputs of images, and what the host makes of outputs."""
+"""Base of one board and of several: outputs of images, and what the host makes of outputs."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable

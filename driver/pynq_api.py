@@ -1,4 +1,5 @@
-"""What the driver uses of pynq. Where pynq is missing, importing this says so, and what to do, in one line.
+"""The names of pynq that the driver uses. Where pynq is missing, importing this module raises an error that says in one
+line what to do.
 
 pynq 4.0 and earlier ask pip for numpy 1, which has no wheel for Python 3.13 and later, though pynq itself runs there
 and with numpy 2 but for one attribute of its buffers, which this module mends. There pynq is installed without what it

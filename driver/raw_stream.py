@@ -92,5 +92,6 @@ class PacketizerCore(pynq.DefaultIP):  # type: ignore[misc]
         return int(self.read(NUMBER.offset))
 
     def reset(self) -> None:
-        """Drop the frame under way, and clear errors. The device behind it needs a reset, and its program, after it."""
+        """Drop the frame under way, and clear errors. Afterwards the device behind it needs a reset and its
+        program."""
         self.write(CONTROL.offset, CONTROL.field("RESET").at(1))

@@ -1,4 +1,4 @@
-"""What the STATE registers of a stuck device say (docs/reference/device.md, "Registers"): who waits for whom.
+"""Reading of a stuck device's STATE registers (docs/reference/device.md, "Registers"): which NPU waits for which.
 
 An NPU waits for room at the next NPU while that NPU doesn't take its word, and for words of the NPU before it while
 none has come. Where these waits close a circle nothing will move again: the buffers between the NPUs, and the spill

@@ -1,1 +1,1 @@
-"""What a piece of hardware is, in plain data: parameters, memories, registers, packets. Needs numpy alone."""
+"""Descriptions of hardware in plain data: parameters, memories, registers, packets. Needs numpy alone."""

@@ -103,7 +103,7 @@ class BinaryArray(PeArray):
     most_kernels_per_multiplier: ClassVar[int] = 1
 
     reducer: BinaryReducer = field(default_factory=SerialPopcount)
-    """What makes one number of the products of a window."""
+    """The unit that makes one number of the products of a window."""
     kernel_binariser: bool = value(
         False,
         rare=True,

@@ -23,7 +23,7 @@ from .program_host import input_of
 
 Array = NDArray[Any]
 P = TypeVar("P")
-"""What runs in a turn: `bitloom.hls_gen.design.program.Program`."""
+"""Type of a turn's program: `bitloom.hls_gen.design.program.Program`."""
 OUTPUT = "@output"
 """Name of the one map that a program alone makes. No layer can have it."""
 CHUNK_VALUES = 1 << 18

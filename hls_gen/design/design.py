@@ -37,7 +37,7 @@ class Design:
     """
 
     name: str
-    """What the design is called: letters, digits, underscores, dashes and dots (``bitloom.golden.names``)."""
+    """Name of the design: letters, digits, underscores, dashes and dots (``bitloom.golden.names``)."""
     stream_bits: int = 32
     """Width of the streams from and to the host, 32 or 64."""
     npus: tuple[Npu, ...] = (Npu.of(),)

@@ -72,7 +72,7 @@ BURST_BEATS = 16
 MOST_BURSTS = 4
 """Bursts of a channel that are under way at most: 64 words hide some 48 cycles of a memory's latency."""
 READ_WORDS = BURST_BEATS * MOST_BURSTS
-"""Words that MM2S has room for. It asks for words that it has room for alone, so that it never stops the bus."""
+"""Words that MM2S has room for. MM2S asks only for words that it has room for, so that it never stops the bus."""
 WRITE_WORDS = 2 * BURST_BEATS
 """Words that S2MM has room for: a burst that is gathered, and one that is written. It writes bursts that are there
 alone, so that it never lets the bus wait."""

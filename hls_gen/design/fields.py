@@ -16,7 +16,7 @@ class Field:
     width: int
     """Number of bits, >= 1."""
     description: str = ""
-    """What the field means, in a few words; may be empty."""
+    """Meaning of the field, in a few words; may be empty."""
 
     def of(self, value: int) -> int:
         """Read this field.

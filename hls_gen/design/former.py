@@ -41,7 +41,8 @@ class Former(NpuPart):
     """The window former of an NPU: behind inlet "host" where there is one, else behind inlet "ring"."""
 
     sizes: FormerSizes | None = None
-    """What it can form; None before sizing, and where no network has a use for it: then none is built. Sized."""
+    """The largest windows that the former can form; None before sizing, and where no network has a use for a former:
+    then none is built. Sized."""
 
 
 def has_place(inlets: Sequence[str], line_taps: int = 1) -> bool:

@@ -44,7 +44,7 @@ class Manifest:
     packet_kinds: dict[str, int]
     """Numbers of the kinds LOAD, FRAME and, where weights may be streamed, WEIGHTS."""
     errors: tuple[ErrorCode, ...]
-    """What register ERROR_CODE may say."""
+    """Errors that register ERROR_CODE may name."""
     vlnv: str = VLNV
     """Vendor:library:name:version of the core."""
     verilog: str = f"{TOP}.v"

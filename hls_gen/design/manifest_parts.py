@@ -1,4 +1,5 @@
-"""What manifests of inference engines and of training machines have in common: registers and error codes, read."""
+"""Reading of the parts that manifests of inference engines and of training machines have in common: registers and error
+codes."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -11,7 +12,7 @@ from .reader import Reader
 from .registers import ACCESS, ADDRESS_BITS, Register
 
 FIELD_KEYS = ("name", "lsb", "width", "description")
-"""What a manifest says of a register's field."""
+"""Keys of a register's field in a manifest."""
 REGISTER_SPACE = 1 << ADDRESS_BITS
 """Bytes of the AXI4-Lite address space."""
 

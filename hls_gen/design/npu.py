@@ -53,15 +53,15 @@ class Npu:
     sequencer: Sequencer = field(default_factory=Sequencer)
     """The tuple memory and what reads windows from it."""
     results: ThresholdResults | SignResults | IntegerResults = field(default_factory=ThresholdResults)
-    """What makes features of sums."""
+    """The unit that makes features of sums."""
     pool_unit: PoolUnit | None = field(default_factory=PoolUnit)
-    """What pools; None: no layer may have a pool."""
+    """The unit that computes pools; None: no layer may have a pool."""
     stores: Stores = field(default_factory=Stores)
     """Where maps wait."""
     ports: Ports = field(default_factory=Ports)
     """Inlets and outlets."""
     loader: Loader = field(default_factory=Loader)
-    """What takes the stream apart."""
+    """The part that takes the stream apart."""
 
     @classmethod
     def of(cls, **values: Any) -> "Npu":
@@ -234,7 +234,7 @@ class Npu:
 
     @property
     def engine(self) -> str:
-        """What the array's PEs compute: "binary" or "integer"."""
+        """Kind of the array's PEs: "binary" or "integer"."""
         return self.array.engine
 
     @property
@@ -275,7 +275,8 @@ class Npu:
 
     @property
     def pool_weights(self) -> PoolWeights | None:
-        """What the pool unit has to compute depthwise convolutions; None where there is none, or no pool unit."""
+        """The pool unit's weights, by which it computes depthwise convolutions; None where there is none, or no pool
+        unit."""
         return self.pool_unit.weights if self.pool_unit else None
 
     @property
@@ -407,7 +408,7 @@ class Npu:
 
     @property
     def former_sizes(self) -> FormerSizes | None:
-        """What the window former forms; None where none is built."""
+        """The largest windows that the window former forms; None where none is built."""
         return self.former.sizes if self.former else None
 
     @property
@@ -579,7 +580,8 @@ class Npu:
 
     @property
     def source_places(self) -> str:
-        """What register STATE says of an inlet, in words: the places of all that some NPU has."""
+        """Numbers and names of all inlets that some NPU has, as text, such as "0 host, 1 ring": register STATE names an
+        inlet by its number."""
         known = SOURCES if self.forks_maps else SOURCES[:-1]
         return ", ".join(f"{place} {name}" for place, name in enumerate(known))
 
@@ -603,8 +605,8 @@ class Npu:
 
     @property
     def map_marks(self) -> tuple[tuple[str, int], ...]:
-        """What goes with each word, or step, of a map to the outlets, with widths: whether the map ends with it, and
-        where the map goes."""
+        """Marks of each word, or step, of a map on its way to the outlets, with widths: whether the map ends with the
+        word, and where the map goes."""
         return (("map_last", 1), *self.way_fields)
 
     @property
@@ -700,7 +702,7 @@ class NpuSequencer:
 
     @property
     def line_flags(self) -> tuple[str, ...]:
-        """What the line former must know of a layer besides counts: names of `FormedLines.flags`."""
+        """Flags of a layer that the line former has in its row besides counts, of `FormedLines.flags`."""
         if self.pool_unit:
             return tuple(beside.flag for beside in self.besides)
         return ("whole",) if "host" in self.npu.ports.inlets else ()

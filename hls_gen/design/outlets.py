@@ -30,8 +30,8 @@ class OutletGroup:
 
     @property
     def marks(self) -> FieldWidths:
-        """What is still needed to be said of a word behind the gearbox: that it is its map's last one, and what says
-        to which of the outlets it goes."""
+        """Marks of a word that are still needed behind the gearbox, with widths: that the word is its map's last one,
+        and those that say to which of the outlets the word goes."""
         several = len(self.names) > 1
         skip = "skip" in self.names
         needed = {"map_last": self.marks_maps, "target": several, "forks": skip and several, "for_addition": skip}

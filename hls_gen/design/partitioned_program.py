@@ -55,7 +55,7 @@ class PartitionedProgram(CompiledNetwork[Program]):
     classes: tuple[str, ...] = ()
     """Names of the output's channels, or ()."""
     host: Host | None = None
-    """What the host does around an imported network; None for others."""
+    """The host's part of an imported network; None for others."""
     design_digest: str = field(init=False)
     input: Map = field(init=False)
     output_maps: int = field(init=False)

@@ -37,7 +37,7 @@ class Number:
     """Whether it may also be 0."""
 
     def of_all(self, needs: Iterable[int]) -> int:
-        """What several layers need together that need so much each: the largest."""
+        """The need of several layers together, of each layer's need: the largest."""
         return max(needs)
 
     @property
@@ -66,7 +66,7 @@ class Capacity(Number):
     """Whether layers lie in it one behind the other, so that they need the sum; else they need the largest."""
 
     def of_all(self, needs: Iterable[int]) -> int:
-        """What several layers need together that need so much each."""
+        """The need of several layers together, of each layer's need."""
         return sum(needs) if self.added else max(needs)
 
 
@@ -192,7 +192,7 @@ def rule_of(item: "Field[Any]") -> Number | Choices | None:
 
 
 RAM_STYLES = ("auto", "block", "distributed")
-"""What synthesis makes of a memory: what it likes, block RAM, LUT RAM."""
+"""Memory that synthesis makes of RAM: what it likes, block RAM, LUT RAM."""
 ONE_PORT = "one_port"
 """LUT RAM in which a row is written and read by the same address, so never both in a cycle. Memories that suit it get
 it; it is no value of a folding."""

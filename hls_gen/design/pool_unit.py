@@ -30,11 +30,12 @@ class Reduction:
     """A way in which a pool unit makes one value of the taps of a window."""
 
     mark: str = ""
-    """Field of a layer's row that chooses it; empty: it is chosen where no mark is 1."""
+    """Field of a layer's row that chooses the reduction; empty: the reduction is chosen where no mark is 1."""
     means: str = ""
-    """What the mark says, for the ports through which it passes."""
+    """Meaning of the mark, for the ports through which the mark passes."""
     merge: str = ""
-    """What a pool unit of integers makes of two taps: a key of `MERGES` (hls_gen/rtl/pool_unit/arithmetic.py)."""
+    """The function by which a pool unit of integers makes one number of two taps: a key of `MERGES`
+    (hls_gen/rtl/pool_unit/arithmetic.py)."""
     beside: Beside | None = None
     """None: a tap beside the map is 0."""
     divides: bool = False
@@ -158,7 +159,8 @@ class PoolUnit(NpuPart):
         means="Lines of the kernel whose taps share lanes in a layer of at most PFP / pool_lane_lines channels.",
     )
     weights: PoolWeights | None = None
-    """What it has to compute depthwise convolutions, in an NPU of engine integer alone; None: it can't."""
+    """Memories and widths for depthwise convolutions, in an NPU of engine integer alone; None: the unit computes
+    none."""
     words: int = capacity(
         256,
         power=True,

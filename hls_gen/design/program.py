@@ -104,7 +104,7 @@ class Program(CompiledNetwork["Program"]):
     weights_before: int = 0
     """How many words of these go before the frame; the others go after it."""
     host: Host | None = None
-    """What the host does around an imported network; None for others."""
+    """The host's part of an imported network; None for others."""
     tail: Model | None = None
     """Layers at the network's end that the host computes of the device's output; None where there are none."""
 

@@ -1,4 +1,4 @@
-"""What a program has the host do: images of an imported network become its input, and layers at a network's end."""
+"""The host's part of a program: images of an imported network become its input, and layers at a network's end."""
 
 from typing import Any
 

@@ -41,7 +41,7 @@ class Register:
     access: str
     """One of ACCESS."""
     description: str = ""
-    """What the register holds, in a few words."""
+    """Meaning of the register's value, in a few words."""
     fields: tuple[Field, ...] = ()
     """Its parts, low bits first; () where the register is one number."""
 

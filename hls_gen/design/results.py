@@ -128,7 +128,7 @@ class UnitTable:
     rows: int
     """Rows of a layer, as many as golden's arrays have numbers: a power of two."""
     number: str
-    """What registers call the number of a layer's table."""
+    """Name of the registers that carry the number of a layer's table."""
     base: str
     """Field of a layer's row of memory ``results``: where its rows begin."""
     columns: Mapping[str, Column]
@@ -162,9 +162,9 @@ class FeatureUnit(Unit):
     stages: tuple[str, ...]
     """The register stages, in order."""
     means: str
-    """What it does with features, as a sentence for the generated Verilog."""
+    """The unit's function of features, as a sentence for the generated Verilog."""
     area: Callable[[int], LaneArea]
-    """What a lane takes, by the width of a feature."""
+    """Cells of a lane, by the width of a feature."""
     table: UnitTable | None = None
     """None: it has no memory."""
 
@@ -201,7 +201,7 @@ class Results(NpuPart):
     """The results unit: what all kinds have."""
 
     activation: ClassVar[ActivationUnit]
-    """What makes results of sums."""
+    """The unit that makes results of sums."""
 
     ol: int = number(1, means="Results that leave the array in a cycle, kgp at most.")
     levels: int = capacity(64, least=2)

@@ -15,7 +15,7 @@ Memories, fields of layer rows that say where a table's rows begin, needs of lay
 from typing import NamedTuple
 
 FIRST = "first_"
-"""What names of fields begin with that say what tables have for a layer's first tap."""
+"""Beginning of the names of fields that have a table's values at a layer's first tap."""
 
 
 class TapTable(NamedTuple):

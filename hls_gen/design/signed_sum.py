@@ -43,9 +43,9 @@ class SignedSum:
     stage: int
     """Its stage, from 1 on."""
     base: "Lanes | SignedSum"
-    """What is added to: one lane, or a sum of the stage before."""
+    """The first summand: one lane, or a sum of the stage before."""
     added: "tuple[Lanes | SignedSum, ...]"
-    """What is added: lanes, or sums of the stage before."""
+    """The further summands: lanes, or sums of the stage before."""
 
     @property
     def first(self) -> int:

@@ -46,7 +46,7 @@ class SplitWindow:
 
     @cached_property
     def _parts(self) -> tuple[Window, Window]:
-        """What the former reads, and what the sequencer does."""
+        """The window that the former reads of the map, and the one that the sequencer reads."""
         of_rows, of_columns = (
             _split(_along(self.window, k), taken) for k, taken in enumerate((self.rows, self.columns))
         )
@@ -124,7 +124,7 @@ def _window(window: Window, vertical: AxisWindow, horizontal: AxisWindow) -> Win
 
 
 def _split(axis: AxisWindow, taken: int) -> tuple[AxisWindow, AxisWindow]:
-    """What a former that takes so many taps reads along an axis, and what the sequencer reads of the tuples.
+    """The parts of an axis: taps that a former of so many taps reads of the map, and tuples that the sequencer reads.
 
     Tuples of a part of the kernel lie at each position. Beside the map lie those that have a tap on the map which no
     tuple before has, and these alone.
@@ -182,9 +182,9 @@ class BeatTaps(NamedTuple):
         return self.most_rows * self.columns > 1
 
     def split(self, window: Window, *, shares_lanes: bool = False) -> SplitWindow:
-        """How a line former splits a window for the unit: it takes as many columns and rows as it can, and leaves an
-        axis to the sequencer where that is one, or taps are no neighbours. Of rows it takes no more than end on the
-        map, since no line follows a map's last one. ``shares_lanes``: lines may share lanes.
+        """How a line former splits a window for the unit: the former takes as many columns and rows as it can, and
+        leaves an axis to the sequencer where that is one, or where the axis's taps are no neighbours. Of rows it takes
+        no more than end on the map, since no line follows a map's last one. ``shares_lanes``: lines may share lanes.
         """
         rows = self.most_rows if shares_lanes else self.rows
         most = min(rows, window.kernel[0] - window.padding[2]), min(self.columns, window.kernel[1])

@@ -1,4 +1,4 @@
-"""What the generated training machine is, beside its parameters and instructions (golden/discrete/machine).
+"""Widths and times of the generated training machine, beside its parameters and instructions (golden/discrete/machine).
 
 Names that end in LATENCY count cycles from a unit's inputs to the register that is its output; after the colon stand
 the unit's register stages. Names that end in AT count cycles from a beat at a slave's input to a register in it.
@@ -99,7 +99,7 @@ class LearnTimes:
     """Slope of the weight: dw + mu * dw' (UPDATE; dw' is the gradient before) or the velocity v (APPLY); and what the
     cache of gradients keeps."""
     step: int
-    """What the weight falls by: rate * slope."""
+    """Decrease of the weight: rate * slope."""
     weight: int
     """The new weight."""
     code: int
@@ -143,12 +143,13 @@ def beat_widths(machine: MachineParameters) -> dict[str, int]:
 
 
 def operand_widths(machine: MachineParameters) -> dict[str, int]:
-    """What a unit knows of the kind of an operand, and its bits: it is a code; entries of its table; bits of a code."""
+    """Bits of the signals that tell a unit an operand's kind: whether it is a code; entries of the code's table; bits
+    of a code, as a mask."""
     return {"coded": 1, "entries": ENTRY_BITS << machine.code_bits, "mask": machine.code_bits}
 
 
 def setting_widths(machine: MachineParameters) -> dict[str, int]:
-    """What stands while the slaves work on an instruction, and its bits.
+    """Bits of the settings, which stand while the slaves work on an instruction.
 
     left and right: kinds of the factors of products, where no table holds these. w: of weights, d: of weight gradients,
     with all that their converters need. w_zone: to which zone new weights are clipped, 0 for none. accumulates,

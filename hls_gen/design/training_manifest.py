@@ -38,13 +38,13 @@ class TrainingManifest:
     name: str
     """The build's name."""
     machine: MachineParameters
-    """What was built."""
+    """Parameters of the machine that was built."""
     digest: str
     """64 hex digits, of the generated Verilog; registers DIGEST_0 to DIGEST_3 show the first 32."""
     registers: tuple[Register, ...] = REGISTERS
     """The register map."""
     errors: tuple[ErrorCode, ...] = tuple(ErrorCode(fault.code, fault.name, fault.rule) for fault in FAULTS)
-    """What register ERROR_CODE may say."""
+    """Errors that register ERROR_CODE may name."""
     vlnv: str = VLNV
     """Vendor:library:name:version of the core."""
 

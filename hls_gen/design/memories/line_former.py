@@ -24,7 +24,7 @@ class LineField(NamedTuple):
     value: Callable[[FormedLines], int]
     """Of what is formed of the layer's map."""
     begins: bool = False
-    """Whether it is looked at only as the layer begins, so that it needs no register."""
+    """Whether the field is looked at only as the layer begins, so that no register holds it."""
 
 
 def line_counts(sequencer: NpuSequencer) -> list[LineField]:

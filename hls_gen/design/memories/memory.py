@@ -23,7 +23,7 @@ class Rows(NamedTuple):
     """Whether a row that is read at once goes into a register and nowhere else: synthesis makes block RAM of both if
     that costs less."""
     counted_as: str = ""
-    """What `bitloom.hls_gen.compiler.needs.Needs` calls the rows that a layer has here; "" of memories with a row for
+    """Name in `bitloom.hls_gen.compiler.needs.Needs` of the rows that a layer has here; "" of memories with a row for
     each layer, and of those that no layer fills."""
     based_by: tuple[str, str] | None = None
     """Memory, and its field, in which a layer says at which row its own rows begin here; None where no field says

@@ -98,8 +98,8 @@ def _unit_fields(npu: Npu, unit: FeatureUnit) -> FieldWidths:
 
 
 def addition_marks(npu: Npu) -> FieldWidths:
-    """What is said to the addition with each step of a layer: whether something is added to it, and in a binary NPU
-    whether it is kept in the skip store. None without a skip store."""
+    """Marks of each step of a layer for the addition, with their widths: whether something is added to the step, and in
+    a binary NPU whether the step is kept in the skip store. No marks without a skip store."""
     if not npu.has_skip:
         return []
     return [("adds", 1), *([("keeps", 1)] if npu.keeps_steps else [])]

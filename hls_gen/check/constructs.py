@@ -1,4 +1,4 @@
-"""What may not stand in a module: each is legal Verilog, so Verilator accepts it."""
+"""Constructs that may not stand in a module: each is legal Verilog, so Verilator accepts it."""
 
 import re
 from collections.abc import Iterable, Iterator

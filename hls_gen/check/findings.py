@@ -1,4 +1,4 @@
-"""What the check reports."""
+"""Broken rules, as the check reports them."""
 
 from typing import NamedTuple
 

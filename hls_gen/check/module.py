@@ -19,7 +19,7 @@ class Driver(NamedTuple):
     ref: Ref
     """The bits."""
     source: str
-    """What drives them, for messages."""
+    """The driver of the bits, such as an instance, for messages."""
     depends: Callable[[int, int], Iterable[Ref]]
     """``depends(low, high)`` is what bits low..high of the signal depend on in the same cycle."""
 

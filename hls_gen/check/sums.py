@@ -165,7 +165,7 @@ class _SumModule:
     def _replaced(
         self, signal: str, cycles: int, bits: dict[Bit, int], modulus: int
     ) -> Iterator[tuple[Bit | BitFunction, int]]:
-        """What the bits of one signal are made of, with coefficients."""
+        """Bits and functions, each with a coefficient, that take the place of ``bits`` of one signal in a sum."""
         right, before = self._right[signal]
         width = self.scope.signals[signal].width
         weights = [bits.get(Bit(signal, k, cycles), 0) for k in range(width)]
@@ -220,7 +220,7 @@ class _SumModule:
         return [constant, *(_weighed(parts, atoms, values) - constant for values in each)]
 
     def _inside(self, bit: Bit) -> "_Tree | None":
-        """What a bit is made of; None for an input, or a bit of a sum of words."""
+        """The bit, function or constant that a bit equals; None for an input, or a bit of a sum of words."""
         if bit.signal not in self._right:
             return None
         right, before = self._right[bit.signal]

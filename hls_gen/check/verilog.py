@@ -65,7 +65,7 @@ def _parser() -> _Parser:
 
 
 def parser_version() -> tuple[str | bytes, ...]:
-    """What the parser's tables depend on: the tools that make them, and the grammar."""
+    """Versions on which the parser's tables depend: of the tools that make them, and the grammar."""
     grammar = Path(inspect.getfile(VerilogParser)).read_bytes()
     return version("pyverilog"), version("ply"), sys.version, grammar
 

@@ -182,8 +182,9 @@ class CompileChoices:
     """NPU of each weighted layer, counted from 0, by whose engine the layer is computed; None:
     ``bitloom.hls_gen.compiler.mapping.assign`` chooses."""
     chunk: str = ""
-    """What one of the two buffers between neighbours takes before they change over (spec D4): "tuples:4", "rows",
-    "rows:2", "columns:2" (hls_gen/compiler/choices.py); "": a tuple. Rows and columns imply their map order."""
+    """Words of a map that one of the two buffers between neighbours takes before they change over (spec D4):
+    "tuples:4", "rows", "rows:2", "columns:2" (hls_gen/compiler/choices.py); "": a tuple. Rows and columns imply their
+    map order."""
     shortcuts: str = "first"
     """When the shorter of two ways from a map to an addition is computed: "first", or "last", before the layer that
     adds. Last is faster where the way reads few of the tuples that come, and takes more words of the map store."""

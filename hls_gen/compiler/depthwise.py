@@ -121,8 +121,8 @@ def _with_copy(graph: LayerGraph, segment: Segment) -> LayerGraph:
 
 
 def _fewer_by_copy(segment: Segment) -> bool:
-    """Whether a map has fewer positions than the windows of the layer that reads it have taps, and a copy of it the
-    same values: of ternary ones it would have more."""
+    """Whether a map has fewer positions than the windows of the segment's layer have taps, and a copy of the map has
+    the same values: of a ternary map the copy would have more."""
     window = segment.layer.window(segment.source)
     rows, columns = window.output_size(segment.source.height, segment.source.width)
     fewer = segment.source.height * segment.source.width < rows * columns * window.taps
@@ -144,8 +144,8 @@ def _computable(segment: Segment, model: Model) -> bool:
 
 
 def pooled(segment: Segment) -> ReducedWindow | None:
-    """What the pool unit computes for a segment: its pool, or the depthwise convolution fused with it;
-    None where it has neither."""
+    """Window that the pool unit reduces for a segment, and the reduction: of the segment's pool, or the depthwise
+    convolution fused with the segment; None where the segment has neither."""
     if segment.depthwise is not None:
         return ReducedWindow(segment.depthwise.layer.window(segment.depthwise.source), PRODUCTS)
     pool = segment.behind_sums(Pool)

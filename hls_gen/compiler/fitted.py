@@ -17,7 +17,7 @@ from .needs import Needs, NpuNeeds
 FORMER = flat.NAMES["former.sizes"]
 """Sizes of the window former."""
 UNSIZED = {"lanes_per_weight": 1, "lane_step": 1, "tuple_parts": 0, "aheads": 0, **dict.fromkeys(FORMER, 0)}
-"""What an NPU has as long as its layers are not known, beside capacities that are always found anew: no lanes share a
+"""Values of an NPU as long as its layers are not known, beside capacities that are always found anew: no lanes share a
 weight, taps claim no tuples, and a window former has no sizes."""
 
 
@@ -110,7 +110,7 @@ def margins(npu: Npu, npu_needs: Sequence[NpuNeeds]) -> dict[str, Any]:
 
 
 def streamed(need: Needs, npu: Npu, frame_words: int) -> Needs:
-    """What a network needs of an NPU where weights are streamed: kernel rows for twice the largest layer, or for all if
+    """Needs of a network where weights are streamed to an NPU: kernel rows for twice the largest layer, or for all if
     these are fewer.
 
     The tuple memory grows to hold a whole frame, if that takes fewer bits than the kernel memory saves: what follows a

@@ -26,7 +26,7 @@ from .planned_layer import map_layout
 from .window_former import windows_on
 
 Formed = Mapping[str, FormedWindows]
-"""What window formers make, by the name of the layer behind each."""
+"""Windows that window formers make, by the name of the layer behind each."""
 
 
 def form_taps(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> tuple[Lowered, Formed]:

@@ -1,4 +1,5 @@
-"""What the host computes of a network: an `Affine` at its end, and whatever no engine has behind the last raw sums.
+"""The layers of a network that the host computes: an `Affine` at its end, and whatever no engine has behind the last
+raw sums.
 
     conv_1 threshold_1 dense_2 | affine_2
     device                     | host

@@ -78,7 +78,7 @@ class ArrayWork:
     """The work of an array for a layer in a frame, whatever the NPU's OL."""
 
     sequencer: SequencerWork
-    """What the sequencer in front of the array does in a pass over all windows, with one word a tuple."""
+    """Work of the sequencer in front of the array in a pass over all windows, with one word a tuple."""
     words: int
     """Beats of each tap in a pass: words of a tuple that a kernel group reads, once for each group that uses a word in
     turn."""

@@ -24,7 +24,7 @@ from .lowering import Lowered, array_former_name, pool_former_name
 from .schedule import StageTables
 
 Lines = Mapping[str, FormedLines]
-"""What line formers make, by the name of the layer. How many words a position has is left to planning."""
+"""Lines that line formers make, by the name of the layer. How many words a position has is left to planning."""
 
 
 def form_array_lines(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> tuple[Lowered, Lines]:
@@ -92,9 +92,9 @@ def _pool_lines(layer: LoweredLayer, tables: Tables) -> FormedLines | None:
 
 
 def _formed(tables: StageTables) -> FormedLines | None:
-    """What a line former makes by the tables of its stage. None where positions or windows are wanted in another order
-    than line after line, or not the first ones of each line; and where the former can't make these windows of these
-    positions."""
+    """Lines that a line former makes by the tables of its stage. None where positions or windows are wanted in another
+    order than line after line, or not the first ones of each line; and where the former can't make these windows of
+    these positions."""
     stage = tables.stage
     coming = lines_of(tables.input_order, stage.width)
     wanted = lines_of(tables.output_order, stage.output_size[1])

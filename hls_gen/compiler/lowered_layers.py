@@ -67,7 +67,7 @@ class Xnor:
     double: bool
     """Whether the sum counts twice."""
     tap_offset: int
-    """What each visit of a valid tap takes off the value."""
+    """Number that each visit of a valid tap takes off the value."""
     accumulate: str = "popcount"
     """"popcount", "or" or "or_words", as of `bitloom.golden.layers.conv.Weighted`. With "or" double is False, and
     tap_offset 0."""
@@ -161,7 +161,7 @@ class LoweredLayer(MapReader):
     sum_range: Range
     """Smallest and largest sum, for any features."""
     formed_taps: FormedTaps | None = None
-    """What a former reads in front of the layer; None where the layer reads the map itself."""
+    """Taps that a former puts side by side in front of the layer; None where the layer reads the map itself."""
     split_pool: SplitWindow | None = None
     """How a line former in front of the pool unit splits the pool's window (lines.py); None where no line is formed."""
 

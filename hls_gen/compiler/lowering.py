@@ -41,7 +41,7 @@ class Lowered:
     layers."""
 
     model: Model
-    """What was lowered."""
+    """The model that was lowered."""
     source: Map
     """The input as the first lowered layer reads it (golden/flatten.py)."""
     layers: tuple[LoweredLayer, ...]
@@ -52,7 +52,7 @@ class Lowered:
     binariser: Array | None = None
     """(channels,) int64 or None: thresholds that make the input binary before the first lowered layer (spec A9)."""
     workloads: tuple[Workload, ...] = ()
-    """What the layers were lowered from, one for one."""
+    """Workloads from which the layers were lowered, one for one."""
     mapping: tuple[int, ...] = ()
     """NPU of each layer."""
     ways: Mapping[str, MapWay] = field(default_factory=dict)

@@ -22,7 +22,7 @@ from .ranges import held_bits
 OF_ALL_LAYERS = ("lanes_per_weight", "lane_step", "former_granule")
 """Capacities that no layer needs by itself: they follow from what all layers read (sharing.py, sizing.py)."""
 SIZES = tuple(name for name in ("buffer_words", *flat.CAPACITIES) if name not in OF_ALL_LAYERS)
-"""What layers need of an NPU by name, in the order in which refusals list it."""
+"""Names of the needs of layers, in the order in which refusals list them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,7 +168,7 @@ def _of_values(layer: LoweredLayer, keeps_steps: bool) -> dict[str, int]:
 
 
 _OF_VALUES: WeakKeyDictionary[LoweredLayer, dict[bool, dict[str, int]]] = WeakKeyDictionary()
-"""What `_of_values` found, as long as the layers exist: a search asks for the same layer many times."""
+"""Results of `_of_values`, kept as long as the layers exist: a search asks for the same layer many times."""
 
 
 def accumulator_widths(layer: LoweredLayer, *, keeps_steps: bool) -> dict[str, int]:

@@ -45,7 +45,7 @@ class ProgramModel:
     """The model of one program of a network in partitions, and its channels of the network's maps."""
 
     model: Model
-    """The network of it; its images are what it reads, channels behind channels."""
+    """The program's part of the network; its images are the maps' channels that it reads, side by side."""
     reads: tuple[MapChannels, ...]
     """Channels of maps in the host's memory."""
     gives: MapChannels

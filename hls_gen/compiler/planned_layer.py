@@ -55,7 +55,7 @@ class PlannedLayer:
     read: MapWords
     """The words that it reads, as the array takes them: those that a former makes, if one stands in front."""
     formed: FormedWindows | None = None
-    """What that window former makes; None where there is none, or words pass it."""
+    """Windows that this former makes; None where there is none, or words pass it."""
     input_tables: StageTables
     """The schedule by which its map is read: the former's, or that of the convolution."""
     inner: int

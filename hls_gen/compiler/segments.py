@@ -55,8 +55,8 @@ class Kept:
 class FollowedMaps:
     """The map that each addition follows, of layers that are taken in their order.
 
-    Of the maps that a layer makes for the addition alone, and behind which an addition may stand, it is the one with
-    the most weighted layers before it, so that the shorter way's map is the one that waits; of those the last one. A
+    Of the maps that a layer makes for the addition alone, and behind which an addition may stand, the addition follows
+    the one with the most weighted layers before it, so that the shorter way's map waits; of those the last one. A
     map of a layer that reads a concatenation is followed only where there is no other: the two stores of an NPU have no
     third map for such a layer.
 
@@ -158,7 +158,7 @@ class Segment:
 
     @property
     def window(self) -> Taps:
-        """What one sum reads: a window of the layer, or all those whose sums are added up."""
+        """Taps that one sum reads: a window of the layer, or all those whose sums are added up."""
         return Taps.of(self.layer.window(self.source), self.sums, (self.source.height, self.source.width))
 
     @property
@@ -337,9 +337,9 @@ class _Cutter:
         return isinstance(layer, Threshold) and added
 
     def order(self, shortcuts: str) -> list[str]:
-        """The segments as they are computed: each behind the segments that make the map that it adds, and these before
-        the segments that make the maps that it reads, or behind them where ``shortcuts`` are last; of two maps that it
-        reads, or of several outputs, the one on the shorter way first."""
+        """The segments in the order in which they are computed. Each follows the segments that make the map which it
+        adds and the maps which it reads: those of the added map come first, or last where ``shortcuts`` are last. Of
+        two maps that a segment reads, or of several outputs, the one on the shorter way comes first."""
         late = {name for name in self.adds if shortcuts == "last" and self._ways_are_plain(name)}
         order = dict[str, None]()
         ahead = sorted(self.outputs, key=self._depth.__getitem__, reverse=True)

@@ -50,9 +50,9 @@ class TapCounts:
     aheads: int
     """flags, olds, jumps, aheads: rows of the tables of these names."""
     counters: Raster | None
-    """What the counters run by that take the place of tables; None where tables are there, or none is needed."""
+    """Counters that take the place of tables; None where tables are there, or none is needed."""
     work: SequencerWork
-    """What the sequencer has to do."""
+    """The sequencer's work."""
 
     @property
     def steady(self) -> int:
@@ -144,7 +144,7 @@ class OnSequencer:
     tap_rows: int
     """Rows of weights that a tap meets, all its words and visits together."""
     lines: FormedLines | None = None
-    """What a line former makes of the map in front of the sequencer; None where there is none."""
+    """Lines that a line former makes of the map in front of the sequencer; None where there is none."""
 
     @cached_property
     def counts(self) -> TapCounts:
@@ -177,5 +177,5 @@ def _straight(windows: int) -> StageTables:
 
 
 _COUNTED: WeakKeyDictionary[StageTables, dict[tuple[SequencerKind, int, bool], TapCounts]] = WeakKeyDictionary()
-"""What schedules take, by the way in which they are read, as long as the schedules exist: a search asks for the same
+"""Counts of schedules, by how a schedule is read, kept as long as the schedules exist: a search asks for the same
 schedule many times."""

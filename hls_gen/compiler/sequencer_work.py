@@ -1,4 +1,4 @@
-"""What a sequencer has to do for a layer in a frame, counted by formula.
+"""Work of a sequencer for a layer in a frame, counted by formula.
 
     cycles = sum over windows of valid taps x words of a tuple + skips, once for each pass over the windows
 
@@ -27,7 +27,7 @@ class SequencerWork:
     """(taps, skips, windows) for all windows with as many valid taps and skips. A tap that is visited twice counts as
     two. A skip is a tuple that arrives, that no tap of the window reads, and that costs the sequencer a cycle."""
     _cycles: dict[tuple[int, float, int], int] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """What ``cycles`` found, by what it was asked: a search asks the same of many foldings."""
+    """Results of ``cycles``, by its arguments: a search asks the same for many foldings."""
 
     @classmethod
     @lru_cache(maxsize=1024)

@@ -30,15 +30,15 @@ class Shortage:
     name: str
     """The capacity, one of `bitloom.hls_gen.design.flat.CAPACITIES`, or ``collect`` or ``spill_words``."""
     least: int
-    """What the network needs at least."""
+    """The need of the network: rows, words or bits at least."""
     has: int
-    """What the design has."""
+    """The rows, words or bits of the design."""
     npu: int | None = None
     """Number of the NPU; None for what the design has once."""
     layer: str = ""
     """Name of the layer that needs it; nothing where several do."""
     why: str = ""
-    """What the message says behind these numbers, or nothing."""
+    """Reason that the message gives behind these numbers, or nothing."""
 
 
 def check_capacities(plan: Plan, manifest: Manifest) -> None:

@@ -100,7 +100,7 @@ def sized_design(
     stream_bits: int,
     sizing: Sizing,
 ) -> SizedDesign:
-    """What `size_memories` gives, and the lowered networks, which a search goes on with."""
+    """The result of `size_memories`, and the lowered networks, with which a search goes on."""
     if not models:
         raise ValueError(f"{name}: a design must be made for at least one network, got none")
     npus = tuple(unsized(folding) for folding in foldings)
@@ -260,6 +260,6 @@ def _fit(folding: Npu, npu_needs: Sequence[NpuNeeds], sizing: Sizing) -> Npu:
 
 
 def _streamed(plan: Plan, n: int, npu: Npu) -> NpuNeeds:
-    """What a network needs of NPU ``n`` where weights are streamed."""
+    """Needs of a network where weights are streamed to NPU ``n``."""
     need = plan.needs[n]
     return replace(need, needs=streamed(need.needs, npu, 0 if n else plan.frame.frame_layout.words))

@@ -118,9 +118,10 @@ BITS = Trip(
 )
 """On the integer engine where the binary engine reads the result."""
 BEFORE_DEPTHWISE = tails_of((*FEATURES, optional(*PAIRS)))
-"""What may stand behind the sums in front of a depthwise convolution that the pool unit computes in the same trip."""
+"""Layers that may stand behind the sums in front of a depthwise convolution which the pool unit computes in the same
+trip, as tails."""
 DEPTHWISE = tails_of((needed(Requantise),))
-"""What may stand behind the sums of such a convolution: the pool unit has one scale behind its sums."""
+"""Tails behind the sums of such a convolution: the pool unit has one scale behind its sums."""
 BEFORE_ADD = {
     before
     for trip in (SIGNS, INTEGER_ADD)

@@ -324,8 +324,8 @@ def ways(network: str, npus: Sequence[Npu], workloads: Workloads, mapping: Seque
 
 
 def _options(usual: MapWay, workloads: Workloads) -> list[MapWay]:
-    """The ways that a map may take, the best one first. Of two readers the first one best takes it from the skip store,
-    since it then leaves that store before what comes next."""
+    """The ways that a map may take, the best one first. Of two readers the first one best takes the map from the skip
+    store, since the map then leaves that store before the next map comes."""
     if usual.skip_reader and usual.target == "loop":
         return [replace(usual, reader=usual.skip_reader, skip_reader=usual.reader), usual]
     if usual.adder is None and any(workload.name == usual.reader and workload.joins for workload in workloads):

@@ -37,7 +37,8 @@ class WeightOrder:
     before: int
     """How many of them come before the frame."""
     run: Result | None = None
-    """What the flow model says of FRAMES frames with them; None where the order was chosen without it."""
+    """Result of the flow model for FRAMES frames with these packets; None where the order was chosen without the
+    model."""
 
 
 def weight_order(plan: Plan, design: Design) -> WeightOrder | None:

@@ -164,7 +164,7 @@ class SegmentedModel:
     """A model cut into segments, before their engines are known."""
 
     given: Model
-    """What the device computes."""
+    """The model that the device computes."""
     model: Model
     """The same as it is rewritten."""
     target: CutTarget

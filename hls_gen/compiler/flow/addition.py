@@ -137,7 +137,7 @@ class AdditionUnit:
         self._row: tuple[int, bool] | None = None
         """The step that came into the row register and waits for what is added: its cycle, whether its tuple ends."""
         self._leaving: bool | None = None
-        """Of a step in the row register of which it isn't known yet when it leaves: whether its tuple ends."""
+        """Of a step in the row register whose cycle of leaving isn't known yet: whether its tuple ends."""
         self._gone = -1
         """Cycle in which the latest step left the row register."""
 
@@ -176,7 +176,7 @@ class AdditionUnit:
         return self._empty() and self._stages.drained()
 
     def _empty(self) -> bool:
-        """Whether it is known when the step in the row register leaves it."""
+        """Whether the cycle is known in which the step leaves the row register."""
         if self._row is not None:
             cycle, last = self._row
             there = self._added.next()

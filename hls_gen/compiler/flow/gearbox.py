@@ -60,7 +60,7 @@ class Gearbox:
         return self._empty()
 
     def _empty(self) -> bool:
-        """Give what is at the output to the sink; False if it is not known yet when all of it leaves."""
+        """Give the words at the output to the sink; False if the cycles in which all of them leave aren't known yet."""
         while self._offers:
             cycle = self.sink.put(self._offer)
             if cycle is None:

@@ -2,10 +2,10 @@
 
     process --stamps[k]: cycle of event k--> process
 
-A process is a generator. It goes on until it needs a stamp that does not exist yet, and yields what would let it go on.
-Stamps are never changed, and have one writer and one reader, or several that take turns by other stamps; so results do
-not depend on the order in which processes run. If no process can go on and one is not done, that is a deadlock of what
-is modelled, and the waits are its reason.
+A process is a generator. It goes on until it needs a stamp that does not exist yet, and yields the stamps that would
+let it go on. Stamps are never changed, and have one writer and one reader, or several that take turns by other stamps;
+so results do not depend on the order in which processes run. If no process can go on and one is not done, that is a
+deadlock of what is modelled, and the waits are its reason.
 """
 
 from array import array
@@ -49,7 +49,7 @@ class FlowProcess:
     """A process: a generator and the stamps that it writes."""
 
     name: str
-    """What the process does, or the block of the NPU that it models."""
+    """The work of the process, or the block of the NPU that it models."""
     npu: int | None
     """Number of the NPU that it is part of; None for what lies between NPUs."""
     generator: Process
@@ -59,7 +59,7 @@ class FlowProcess:
     component: object = None
     """The component that works so; None: the process is a component itself."""
     waits: tuple[Wait, ...] = field(default=(), init=False)
-    """What it waits for; nothing when it is done, and before it has begun."""
+    """Stamps of which the process needs at least one; none when it is done, and before it has begun."""
     begun: bool = field(default=False, init=False)
     """Whether it has run."""
 
@@ -82,7 +82,7 @@ class Blocked:
     process: str
     """Its name."""
     waits_for: str
-    """What it waits for, in words."""
+    """The event that it waits for, in words."""
 
 
 class Deadlock(ValueError):

@@ -1,4 +1,4 @@
-"""What a layer is to an NPU: the order in which maps are read, in tuples and taps; arithmetic does not matter here.
+"""A layer as an NPU sees it: the order in which maps are read, in tuples and taps; arithmetic does not matter here.
 
 A tap *claims* tuples: those that arrive with it for the first time, the last of them its own.
 """
@@ -35,7 +35,7 @@ class Reading:
     part_words: int = 0
     """Words of a tuple that a pass reads, where it leaves some out; 0: it reads them all."""
     lines: FormedLines | None = None
-    """What a line former makes of the map in front of the sequencer; None where there is none."""
+    """Lines that a line former makes of the map in front of the sequencer; None where there is none."""
 
     @classmethod
     def straight(cls, windows: int, words: int) -> "Reading":
@@ -45,7 +45,7 @@ class Reading:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What is equal where two readings are: all fields."""
+        """All fields, which are equal where two readings are."""
         values = (getattr(self, item.name) for item in fields(self))
         return tuple(value.tobytes() if isinstance(value, np.ndarray) else value for value in values)
 
@@ -108,7 +108,8 @@ class FlowLayer:
     streamed: bool = False
     """Whether its weights come down the stream in every frame."""
     formed: FormedWindows | None = None
-    """What a window former makes of the map that it reads; None where words pass it by, or there is none."""
+    """Windows that a window former makes of the map that the layer reads; None where words pass the former by, or there
+    is none."""
 
     @property
     def results(self) -> int:
@@ -142,9 +143,9 @@ class FlowLayer:
 
 
 Claim = tuple[int, int, int, int]
-"""What a tap, or a skip, claims: the cycle of the pass in which its first beat is due; words given back as it is taken;
-words claimed that it does not read; words claimed that it reads, for which it waits. -1 and 1: a tap that claims none,
-but waits until all that was claimed before has arrived."""
+"""Tuples that a tap, or a skip, claims: the cycle of the pass in which its first beat is due; words given back as it is
+taken; words claimed that it does not read; words claimed that it reads, for which it waits. -1 and 1: a tap that claims
+none, but waits until all that was claimed before has arrived."""
 Pass = tuple[int, int, list[Claim], list[Claim]]
 """A pass over a window: its cycles; how many of these come before the first beat; claims of the first beat's tap and
 of the skips before it; claims of later taps."""

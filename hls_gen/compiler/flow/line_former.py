@@ -76,5 +76,5 @@ class LineFormer:
 
 
 def formed_lines(readings: Sequence[Reading]) -> list[FormedLines]:
-    """What a line former makes of the maps of a frame, by how they are read."""
+    """Lines that a line former makes of the maps of a frame, a reading after the other."""
     return [reading.lines or FormedLines.straight(reading.tuples * reading.words) for reading in readings]

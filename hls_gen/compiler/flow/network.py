@@ -41,7 +41,7 @@ class ProcessNetwork:
         self.system = system
         self.frames = frames
         self.record = Record()
-        """What the network is made of."""
+        """The components of which the network is made."""
         self._make = self.record.make
         self.processes: list[FlowProcess] = []
         self.done = Stamps("a frame to leave")
@@ -284,8 +284,8 @@ class ProcessNetwork:
         return self._make(LineGearbox, *lanes, self._make(LineFormer, ring, formed_lines(readings)))
 
     def _added_steps(self, n: int) -> tuple[AddedSteps, list[Stamps]]:
-        """What the addition of NPU ``n`` takes from the skip store, and what is stamped as it does. A process of its
-        own collects the words."""
+        """Steps that the addition of NPU ``n`` takes from the skip store, and the stamps that it writes as it does. A
+        process of its own collects the words."""
         npu = self.system.npus[n].npu
         layers = [self.system.layers[i] for i in self.system.of(n)]
         store = self._skips.get(n) or self._skip_store(None, [])

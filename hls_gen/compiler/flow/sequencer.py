@@ -59,7 +59,7 @@ class Issuer:
     """there, done: cycles from which on a streamed layer's first tap may be taken, and those of such layers' last
     beats; None where no weights are streamed to the NPU."""
     counts: list[Count] = field(default_factory=list)
-    """What was counted at the end of each frame."""
+    """Waits that were counted by the end of each frame."""
     _weights: int = 0
     _claimed: int = 0
     _input: int = 0

@@ -23,7 +23,8 @@ class Skid:
     def __init__(self, behind: Taker):
         self._behind = behind
         self._waiting: tuple[int, bool] | None = None
-        """The step that came in and of which it isn't known yet when it leaves: its cycle, whether its tuple ends."""
+        """The step that came in and whose cycle of leaving isn't known yet: the cycle in which it came, whether its
+        tuple ends."""
         self._free = -1
         """First cycle in which another step comes in, as far as known."""
 

@@ -99,7 +99,7 @@ class System:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What is equal where two systems do the same, whatever their layers are called."""
+        """A key that is equal for systems that do the same, whatever their layers are called."""
         layers = []
         for layer in self.layers:
             values = {item.name: getattr(layer, item.name) for item in fields(layer)}

@@ -42,7 +42,8 @@ def array_rows(planned: PlannedLayer) -> dict[str, Columns]:
 
 
 def offset_row(planned: PlannedLayer) -> Columns:
-    """What the array adds to the sums of a layer, by fields of memory ``layers``; none in the integer engine."""
+    """Numbers that the array adds to the sums of a layer, by fields of memory ``layers``; none in the integer
+    engine."""
     arithmetic = planned.layer.arithmetic
     if not isinstance(arithmetic, Xnor):
         return {}

@@ -15,5 +15,5 @@ def line_former_rows(on: OnSequencer) -> dict[str, Columns]:
 
 
 def line_values(lines: FormedLines, sequencer: NpuSequencer) -> dict[str, int]:
-    """What the line former in front of a sequencer must know of a layer: fields of its row."""
+    """Values of a layer's row in the memory of the line former in front of a sequencer, by the fields' names."""
     return {field.name: field.value(lines) for field in line_fields(sequencer)}

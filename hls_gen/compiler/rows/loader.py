@@ -10,7 +10,7 @@ from .window_former import former_values
 
 
 def network_row(plan: Plan, n: int, rows: Sequence[LayerRows], stream_bits: int, frame_beats: int) -> dict[str, int]:
-    """What the loader of NPU ``n`` must know of a network, but for weights that come down the stream.
+    """The network's row for the loader of NPU ``n``, without weights that come down the stream.
 
     Parameters
     ----------

@@ -137,8 +137,8 @@ def waiting_rows(sequencer: NpuSequencer) -> dict[str, Columns]:
 
 
 def _tables(on: OnSequencer) -> dict[str, Columns]:
-    """What a sequencer's tables say of a layer, in the order of its taps; each visit of a tap counts as a tap. None
-    where counters or nothing take the place of the tables.
+    """Columns of a sequencer's tables for a layer, in the order of its taps; each visit of a tap counts as a tap. No
+    rows where counters, or nothing, take the place of the tables.
 
     Before a tap's own tuple others may arrive that the tap doesn't read. Either a flag of the tap says that there are
     such tuples, and the table ``aheads`` how many; or each of them is a skip, a row before the tap's.

@@ -155,8 +155,8 @@ def _merged(orders: Sequence[Ints], map_order: str, width: int) -> Ints:
 
 
 def _check(chain: Sequence[Stage]) -> None:
-    """Raise ValueError unless each stage reads the map of one before it, of the size that this one makes, beside it one
-    of the same size if any, and adds one of its own size."""
+    """Raise ValueError unless each stage reads the map of an earlier stage, in the size in which that stage makes the
+    map; reads beside it, if anything, a map of the same size; and adds, if anything, a map of the size of its own."""
     if not chain:
         raise ValueError("schedule: there must be at least one stage (conv, dense or pool), got none")
     known = dict[str, Stage]()

@@ -18,7 +18,7 @@ from bitloom.hls_gen.rtl.primitives.memory import Library, ram
 
 FEATURES = "features of the beat, one a lane, lane 0 low"
 WEIGHTS = "weights of the beat, one a lane, lane 0 low"
-"""What the ports of every processing element mean."""
+"""FEATURES, WEIGHTS: meanings of the ports of every processing element."""
 
 
 @dataclass(frozen=True)

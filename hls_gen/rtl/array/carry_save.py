@@ -74,7 +74,8 @@ def _depth(columns: BitColumns, *, patient: bool) -> int:
 def _compressed(
     columns: BitColumns, count: Callable[[list[Signal], str], list[Signal]], sparing: bool, patient: bool
 ) -> BitColumns:
-    """What `compress` gives; ``count`` gives the number of ones among some wires, by a name for it."""
+    """The columns that `compress` returns; ``count`` returns the number of ones among some wires, and takes a name for
+    that number."""
     columns = [list(column) for column in columns]
     carry_in = False
     for weight, column in enumerate(columns):

@@ -33,7 +33,7 @@ from .pe_signed import pe_signed
 from .pe_sums import pe_sums
 
 FEATURES = "features of the beat of the cycle before, lane 0 low"
-"""What the port ``features`` means."""
+"""Meaning of the port ``features``."""
 
 
 def processing_element(npu: Npu) -> tuple[Callable[[Library, Npu], Block], int, int]:

@@ -16,7 +16,7 @@ from .accumulator import FEATURES
 
 
 def lane_pairs(library: Library, npu: Npu) -> Block:
-    """What all processing elements that add integers have in common: module ``lane_pairs_<lanes>``.
+    """Operands of the sums of all processing elements that add integers: module ``lane_pairs_<lanes>``.
 
     Parameters
     ----------

@@ -71,8 +71,7 @@ Words of {lanes} lanes are counted that have a match (words.py){when}.
 
 
 def kind_in_name(reducer: BinaryReducer) -> str:
-    """What the name of a PE's module says of how it reduces products: what it knows besides, or in place of, counting
-    them."""
+    """Part of a PE's module name that says how the PE reduces products; "" where it only counts them."""
     kind = "" if reducer.accumulate == "popcount" else f"{reducer.accumulate}_"
     return kind + "words_" * ("or_words" in reducer.choices)
 

@@ -110,7 +110,7 @@ def _value(b: Block, npu: Npu, tree: SignedSum, parts: dict[Lanes, Signal], late
 def _operand(
     b: Block, npu: Npu, part: Lanes | SignedSum, parts: dict[Lanes, Signal], late: _LateWeights, stage: int
 ) -> Signal:
-    """What enters a sum in a stage, with the sign of its first lane taken out."""
+    """A summand of a stage, with the sign of its first lane taken out."""
     if isinstance(part, SignedSum):
         value = _value(b, npu, part, parts, late)
         register = b.reg(f"sum_{part.first}_{part.stage}", width(value), init=None)

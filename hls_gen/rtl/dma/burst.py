@@ -1,4 +1,4 @@
-"""What the bursts of both directions have in common: beats, blocks of 16 words, and signals that never change."""
+"""The common parts of bursts in both directions: beats, blocks of 16 words, and signals that never change."""
 
 from bitloom.hls_gen.design.dma import BURST_BEATS, Dma
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, bits, const, side_by_side

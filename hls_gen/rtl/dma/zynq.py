@@ -101,7 +101,7 @@ def _outer(b: Block, block: Block, name: str, w: int) -> Signal:
 
 
 def _memory_port(b: Block, inside: Block, name: str, w: int) -> Signal:
-    """What is connected to a port of the DMA for memory; the port of ``b`` is as wide as S_AXI_HP0 has it."""
+    """Signal for a port of the DMA for memory, ``w`` bits; the port of ``b`` is as wide as that of S_AXI_HP0."""
     width = LENGTH_BITS if name.endswith("len") else 2 if name.endswith("size") else w
     width = PORT_BITS if name.endswith("data") else PORT_BITS // 8 if name.endswith("strb") else width
     outer = _outer(b, inside, name, width)

@@ -51,7 +51,8 @@ MEANS = {
     "lanes_used": "granules of a column that have taps",
     "columns_used": "columns of a window",
 }
-"""What fields of the network's row tell the former, by the ends of the ports' names; others are of an axis."""
+"""Meanings of fields of the network's row for the former, by the ends of the ports' names; other fields are of an
+axis."""
 
 Fields = dict[str, Signal]
 """Fields of the network's row, by their names behind ``former_``."""
@@ -154,8 +155,8 @@ def window_former(library: Library, npu: Npu) -> Block:
 
 
 def _offer(b: Block, f: Fields, out: Stream, fresh: Signal, *, ahead: bool) -> _OfferedWord:
-    """What is offered. The next position comes with a window's last word, or with the first one where the former goes
-    ``ahead``. ``fresh``: there was none yet."""
+    """The word that is offered. The next position comes with a window's last word, or with the first one where the
+    former goes ``ahead``. ``fresh``: there was none yet."""
     b.comment("A window gives its words.")
     window = b.reg("offering")
     if "words_minus_1" not in f:
@@ -219,7 +220,7 @@ def _columns(b: Block, library: Library, npu: Npu, f: Fields, x: _AxisCounter, a
 
 
 def _meaning(name: str) -> str:
-    """What a field of the network's row tells."""
+    """Meaning of a field of the network's row."""
     end = name.removeprefix("former_")
     if end in MEANS:
         return MEANS[end]
@@ -294,7 +295,8 @@ def _word_register(
 
 
 def _by_channels(npu: Npu, f: Fields, make: Callable[[int], Signal]) -> Signal:
-    """What ``make`` gives for the number of granules of a position."""
+    """The signal that ``make`` returns for the number of granules of a position, which a field says: a choice among all
+    numbers."""
     sizes = present(npu.former_sizes)
     granules = sizes.channels // sizes.granule
     chosen = make(granules)

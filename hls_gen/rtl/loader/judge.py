@@ -63,7 +63,7 @@ class HeaderFacts:
     loaded: Signal
     """Every NPU has a network row."""
     order: Order
-    """What came before."""
+    """Count of the packets that came before."""
 
 
 def judge(c: LoaderContext, header: HeaderWords, known: HeaderFacts) -> Judgement:

@@ -130,7 +130,7 @@ def loader(library: Library, design: Design) -> Block:
 
 
 def _module_header(design: Design) -> Header:
-    """What the module's first comment says."""
+    """First comment of the module."""
     judging = f"{timing.JUDGING} cycles from a header's last word until the packet may begin"
     return Header(
         __doc__,

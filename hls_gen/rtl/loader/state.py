@@ -1,4 +1,4 @@
-"""What all parts of the loader look at: its state, and the stream word at hand."""
+"""Signals that all parts of the loader look at: the loader's state, and the stream word at hand."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

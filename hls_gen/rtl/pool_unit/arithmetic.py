@@ -1,4 +1,5 @@
-"""What the kinds of pool units share: their ports, and the form in which a kind says what it computes."""
+"""The common parts of the kinds of pool units: their ports, and the base class by which a kind says what it
+computes."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
@@ -36,15 +37,15 @@ class PoolPorts:
     """Ports of a pool unit, and registers of what comes with a beat."""
 
     bus: LoadBus | None
-    """What fills the unit's memory; None where it has none."""
+    """Load bus that fills the unit's memory; None where the unit has none."""
     beat: Beat
-    """What the sequencer tells with a beat."""
+    """Signals of the sequencer that come with a beat."""
     word: Signal
     """The beat's word, with the words of its taps side by side; comes a cycle after the beat."""
     room: Signal
     """Another beat may be issued."""
     out: Stream
-    """What leaves: values, above them ``Npu.pool_side_bits`` side bits, and above these what the kind adds."""
+    """Results: values, above them ``Npu.pool_side_bits`` side bits, and above these what the kind adds."""
     valid: Signal
     first: Signal
     last: Signal
@@ -108,7 +109,7 @@ class Arithmetic(ABC):
     module: ClassVar[str]
     """Name of the unit's module."""
     contract: ClassVar[str]
-    """What its header says."""
+    """Text of the module's header."""
     sizes: ClassVar[tuple[str, ...]]
     """Values of the NPU, by flat name, that the header names."""
     memory: ClassVar[str | None] = None
@@ -230,7 +231,8 @@ class Arithmetic(ABC):
 
 
 MERGES: Mapping[str, Callable[[Signal, Signal], Signal]] = {"adds": lambda left, right: right + left}
-"""What two taps of integers give, by the ``merge`` of a `Reduction`; the larger one where none is chosen."""
+"""Function of two taps of integers, by the ``merge`` of a `Reduction`; where no reduction is chosen, the larger tap is
+the result."""
 
 
 class IntegerArithmetic(Arithmetic):

@@ -26,7 +26,7 @@ from bitloom.hls_gen.rtl.results.step import Step, give, ready_ahead
 
 
 def pool_results(library: Library, npu: Npu) -> Block:
-    """What makes features of the sums of a pool unit with weights.
+    """Results unit of a pool unit with weights: makes features of its sums.
 
     Module ``pool_results``. Stream ``in`` of steps: OL sums of ``acc_bits``; ``last`` at the end of a tuple; side: last
     of its map, where the map goes, and above that the number of features. Stream ``features``, whose side bits are

@@ -67,7 +67,7 @@ def pool_unit(library: Library, npu: Npu) -> Block:
 
 
 def _kind(npu: Npu) -> type[Arithmetic]:
-    """What the pool unit computes."""
+    """Kind of the pool unit's arithmetic."""
     if npu.depthwise:
         return DepthwisePool
     return BinaryPool if npu.engine == "binary" else IntegerPool

@@ -1,1 +1,1 @@
-"""What all modules are made of: expressions, registers, streams and memories."""
+"""Building blocks of all modules: expressions, registers, streams and memories."""

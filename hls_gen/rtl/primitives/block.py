@@ -421,7 +421,7 @@ class _BlockRegisters:
     title: str
     """The comment in front of the block."""
     updates: list[_Update] = field(default_factory=list)
-    """What is assigned, in order: later ones win."""
+    """Assignments, in order: later ones win."""
 
     def update(self, condition: Signal | None, values: list[tuple[Signal, Signal]]) -> None:
         """Assign ``values`` where ``condition`` holds. They join an earlier update with the same condition, unless one

@@ -94,7 +94,7 @@ def _fifo(library: Library, block_ram: bool) -> Block:
 
 
 def _contract(block_ram: bool) -> str:
-    """What the header says."""
+    """Text of the header."""
     early = "\nin_ready is a register, which may stop the input one word early." * block_ram
     return f"""First-in first-out store of a ready/valid stream.
 

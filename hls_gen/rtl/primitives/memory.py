@@ -25,7 +25,8 @@ from .text import Header
 LOW_BANK_BITS = 3
 """Bits of the lower part of a bank's number (`_bank_hits`)."""
 Target = Literal["simulation", "synthesis"]
-"""What the modules of a design are for: Verilator or a synthesis tool. Some modules have another body for each."""
+"""Tool for which the modules of a design are made: Verilator or a synthesis tool. Some modules have another body for
+each."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ _RAM = """{ports}
 A row that is written and read in the same cycle is read as it was before. There is no reset: what was never written
 means nothing.
 """
-"""What the header says."""
+"""Text of the header."""
 
 
 _TWO_PORTS = "Simple dual-port memory: one write port, one read port."

@@ -1,4 +1,4 @@
-"""What ports mean that have the same name, and the same meaning, in several modules.
+"""Meanings of ports that have the same name, and the same meaning, in several modules.
 
 A module says what its own ports mean where it makes them; what is here are the names that modules share: the parts of
 streams, the AXI4-Lite slave, and what the loader, the NPUs and the registers tell each other. A wire between two of

@@ -30,7 +30,7 @@ class Header:
     latency: str
     """Cycles from which input to which output, in numbers of this very module."""
     parameters: Mapping[str, object] = field(default_factory=dict)
-    """What the module was generated for: name and value."""
+    """Parameters for which the module was generated: name and value."""
 
 
 def header_lines(

@@ -33,7 +33,7 @@ makes, in the last of the stages."""
 
 
 def unit_placer(unit: FeatureUnit, lane: Lane, b: Block, library: Library, npu: Npu, bus: LoadBus) -> PlaceUnit:
-    """What places a feature unit in ``b``, with a module for each lane; ``bus`` fills its memory."""
+    """Function that places a feature unit in ``b``, with a module for each lane; ``bus`` fills its memory."""
 
     def place(pipe: Pipeline, features: Sequence[Signal], make_field: MakeField) -> list[Signal]:
         block = library.get(lane, library, npu)

@@ -24,7 +24,7 @@ class LayerAtWork:
     begin: Signal
     """The next layer is taken up at this clock edge."""
     change: Signal
-    """What is done next is the layer's last, or there is no layer yet. This is known before ``begin``, which comes
+    """The next piece of work is the layer's last, or there is no layer yet. This is known before ``begin``, which comes
     late: it chooses between values of the next layer and of this one, where registers move."""
     upcoming: Signal
     """Register: the next layer's number."""

@@ -272,8 +272,8 @@ def _half_of_power(b: Block, k: int, shift: Signal, wide: int) -> tuple[Signal, 
 def _half_of_two(
     b: Block, npu: Npu, k: int, given: tuple[Signal, Signal, Signal], power: Signal, above: Signal
 ) -> Signal:
-    """What is added to a product to round it. ``given``: whether the product is rounded twice, whether it is negative,
-    and its shift.
+    """Number that is added to a product to round it. ``given``: whether the product is rounded twice, whether it is
+    negative, and its shift.
 
     ``power`` is 2^(shift - 1), ``above`` has all bits from there up. Rounded once it is power, or one less. Rounded
     twice (``_rounded_first``) power and 2^(f - 1), or power less that: all bits between the two.

@@ -44,7 +44,7 @@ from .threshold import matches_value, threshold
 LANES: Mapping[type[FeatureLayer], Lane] = {Lookup: lookup}
 """The module of a lane of each feature unit, by its layer."""
 COUNTED = ("level", "group", "window")
-"""What a layer says how many there are of, in fields such as ``levels_minus_1``."""
+"""Things of which a layer says how many there are, in fields such as ``levels_minus_1``."""
 LEVELS = """Where a feature has several levels (k thresholds) each step is repeated k times, against one threshold after
 the other."""
 SKID = "Features that aren't taken wait in the skid register."
@@ -134,7 +134,7 @@ def results(library: Library, npu: Npu) -> Block:
 
 
 def _header(npu: Npu) -> Header:
-    """What the module says of itself."""
+    """The module's header."""
     activation = timing.latencies(npu).activation
     sizes = {
         **npu.values("kgp", "ol", "acc_bits"),

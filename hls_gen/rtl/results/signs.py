@@ -16,7 +16,7 @@ from bitloom.hls_gen.rtl.primitives.text import Header
 
 
 def signs(library: Library, npu: Npu) -> Block:
-    """What stands behind the addition of a binary NPU.
+    """Fork behind the addition of a binary NPU: signs go on, integers go to the skip store.
 
     Module ``signs``. Streams ``in`` and ``out`` of steps, at ``in`` with one side bit more, above the others: whether
     the step is kept; stream ``skip`` of words of the skip store.

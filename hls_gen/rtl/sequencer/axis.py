@@ -29,7 +29,7 @@ class Axis:
     final: Signal
     """``place`` is the last one with a tap: at the kernel's or at the map's end. A register."""
     first_final: Signal
-    """What ``final`` is at the window's first place. A register."""
+    """Value of ``final`` at the window's first place. A register."""
     beyond: Signal
     """The next window begins before the map too. A register."""
     next_place: Signal

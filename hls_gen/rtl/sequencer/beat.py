@@ -1,4 +1,4 @@
-"""What the issuer tells the unit behind the sequencer with each beat, and what it tells the counters of waits."""
+"""Signals of the issuer: with each beat to the unit behind the sequencer, and to the counters of waits."""
 
 from dataclasses import dataclass
 from typing import Annotated

@@ -20,7 +20,7 @@ class Meaning(NamedTuple):
     """Meaning and width of a signal of a bundle."""
 
     means: str | Callable[[SequencerSpec], str]
-    """What the signal says, or what it says by the sequencer."""
+    """The meaning, or a function that gives it for a sequencer."""
     bits: int | Callable[[SequencerSpec], int] = 1
     """Its width, or that by the sequencer; 0 where the sequencer has no such signal."""
     back: bool = False
@@ -46,7 +46,7 @@ class Bundle:
     """The signals of an interface, as seen inside the module that they belong to."""
 
     prefix: ClassVar[str] = ""
-    """What the names of its ports begin with."""
+    """Beginning of the names of its ports."""
     of_row: ClassVar[bool] = False
     """Whether a signal is as wide as the field of its name in the layer's row, whatever its meaning says."""
 

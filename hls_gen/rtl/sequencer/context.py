@@ -1,4 +1,4 @@
-"""What the parts of a sequencer's module are built into."""
+"""The module of a sequencer under construction, as its parts share it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -65,7 +65,7 @@ class Claimed(NamedTuple):
     goes: Signal
     """They are; known late. The others mean nothing where it is 0."""
     less: Signal
-    """What is added to a count for them: 0 or below, in two's complement."""
+    """Number that is added to a count for them: 0 or below, in two's complement."""
     ahead: tuple[Signal, Signal] | None
     """Whether a tap is taken that claims words ahead, and how many words; None where no tap does."""
 

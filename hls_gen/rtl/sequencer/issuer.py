@@ -264,7 +264,7 @@ def _count(b: Block, tap: Tap, work: TapAtWork, events: Events, counts: Counts, 
 
 
 def _pool_beat(b: Block, tap: Tap, work: TapAtWork, events: Events, beat: Beat) -> None:
-    """What the pool unit is told with a beat."""
+    """Assign the signals of the pool unit's beat."""
     b.comment("What the pool unit is told with a beat.")
     beat.assign(first=work.first, last=work.pass_last, tuple_last=work.word_last, map_last=work.layer_end)
     for name, mark in tap.marks.ports().items():
@@ -294,7 +294,7 @@ def _kernel_row(b: Block, tap: Tap, work: TapAtWork, events: Events, beat: Beat)
 
 
 def _array_beat(b: Block, tap: Tap, work: TapAtWork, events: Events, beat: Beat) -> None:
-    """What the array is told with a beat: first and last of its pass, kernel row, offset, accumulator."""
+    """Assign the signals of the array's beat: first and last of its pass, kernel row, offset, accumulator."""
     b.comment("What the array is told with a beat: kernel rows lie side by side, so the row goes up by one.")
     inner = work.inner
     beat.assign(first=work.first, last=work.pass_last)

@@ -28,7 +28,7 @@ class LayerStart:
     old_base: Signal
     """flags_base, old_base: first row of the layer in the memories ``flags`` and ``olds``."""
     firsts: Mapping[str, Signal]
-    """What each table says of the layer's first tap, by the names of the fields (`TapTable.first`)."""
+    """Values of each table's fields at the layer's first tap, by the names of the layer's fields (`TapTable.first`)."""
     windows_minus_1: Signal
     """Windows of the layer, less 1."""
     hold_tuples: Signal | None = None
@@ -74,7 +74,8 @@ class KernelRow:
     groups_minus_1: Signal | None = None
     """Passes over each window, one a kernel group, less 1. None in the pool's sequencer."""
     tap_offset: Signal | None = None
-    """What each tap adds to the offset of its window, in two's complement; ``acc_bits``. None with engine "integer"."""
+    """Number that each tap adds to the offset of its window, in two's complement; ``acc_bits``. None with engine
+    "integer"."""
     inner_groups_minus_1: Signal | None = None
     """Kernel groups that use a word one after another, less 1; ``slot_bits``. None with one accumulator a PE."""
     tap_rows_minus_1: Signal | None = None

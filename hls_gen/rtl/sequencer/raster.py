@@ -180,8 +180,8 @@ class CounterTaps:
         return b.wire("counted_last_next", 1, all_of(x_final, y_final))
 
     def _next_window(self, events: TapEvents) -> None:
-        """What registers become at the end of a window: to the right, or at the left of the next row of windows; and
-        when a layer begins."""
+        """Next values of the registers: at the end of a window, for the window to the right, or the first one of the
+        next row of windows; and when a layer begins."""
         b = self._b
         x = self.x
         y = self.y

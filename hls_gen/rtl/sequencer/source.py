@@ -26,7 +26,7 @@ class TapSource(Protocol):
     serves: Signal
     """1 in layers whose taps this source makes. Exactly one source serves a layer."""
     will_serve: Signal
-    """What ``serves`` is after the next move."""
+    """Value of ``serves`` after the next move."""
     new: Signal
     """The tap's tuple is read for the first time. It is claimed, but for later passes over the same window."""
     skip: Signal

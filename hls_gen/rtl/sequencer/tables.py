@@ -66,8 +66,8 @@ class _TableRegisters:
             b.on(moves, (register, self._after(events, register, first, following)))
 
     def _after(self, events: TapEvents, register: Signal, first: Signal, following: Signal) -> Signal:
-        """What a register becomes where the table goes on: ``first`` as a layer begins; what it was at the window's
-        first tap for the next pass; else ``following``."""
+        """Next value of a register where the table goes on: ``first`` as a layer begins; for the next pass the
+        register's value at the window's first tap; else ``following``."""
         b = self._b
         w = width(register)
         if events.rewind is not None:

@@ -1,4 +1,4 @@
-"""What the tap source tells the issuer of a tap: a ready/valid stream with one word for each tap."""
+"""Stream of taps from the tap source to the issuer: a ready/valid stream with one word for each tap."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar

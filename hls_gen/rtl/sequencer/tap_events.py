@@ -1,4 +1,4 @@
-"""What happens to the tap at hand, as all parts of the tap source see it, and pointers that follow it."""
+"""Events of the tap at hand, as all parts of the tap source see them, and pointers that follow the events."""
 
 from dataclasses import dataclass
 

@@ -37,7 +37,8 @@ B3, B4, B9, B10)."""
 ARRAY_ORDER = """For each window, for each kernel group: the valid taps of the window, one pass over them a group.
 Tuples are claimed in the first pass and read again in the others."""
 POOL_ORDER = """For each window its valid taps, once. The first tap that reads a tuple claims it."""
-"""What the Verilog says of the order of taps, in the sequencer of the array and in that of the pool unit."""
+"""ARRAY_ORDER, POOL_ORDER: texts of the Verilog on the order of taps, in the sequencer of the array and in that of the
+pool unit."""
 
 
 def tap_source(library: Library, spec: SequencerSpec) -> Block:

@@ -45,7 +45,7 @@ Each word waits in a register in front of the line former.
 
 
 def inlet_means(npu: Npu) -> str:
-    """What the port ``inlet`` says, for the header."""
+    """Meaning of the port ``inlet``, for the header."""
     return f"inlet that is read: {npu.source_places}"
 
 
@@ -169,8 +169,8 @@ def _alternate(b: Block, npu: Npu, row: InputRow, source: Signal, when: tuple[Si
 
 
 def _formed(context: Context, last_layer: Signal, out: Written) -> Stream:
-    """What goes into the line former, or into the register in front of it; words that are formed go to the write port.
-    Valid and data of the result are to be assigned."""
+    """Stream of words into the line former, or into the register in front of the former; words that are formed go to
+    the write port. Valid and data of the stream are to be assigned."""
     b = context.b
     spec = context.spec
     words = Stream.wires(b, "coming", spec.sequencer.widest_inlet)

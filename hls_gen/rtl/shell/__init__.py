@@ -1,1 +1,1 @@
-"""What is around the engine: loader, registers, NPUs, the top module."""
+"""The modules around the engine: loader, registers, NPUs, the top module."""

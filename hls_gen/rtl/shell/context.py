@@ -1,4 +1,5 @@
-"""What the parts of an NPU share while they are put together (hls_gen/rtl/shell/npu.py), and how instances are made."""
+"""The module of an NPU under construction, as its parts share it (hls_gen/rtl/shell/npu.py), and instances of the
+parts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -60,7 +61,7 @@ class NpuContext:
     npu: Npu
     """Parameters of the NPU."""
     ring: RingWords
-    """What its neighbours in the ring give and take."""
+    """Kinds of the words that it exchanges with its neighbours in the ring."""
     bus: LoadBus
     """The load bus, which writes all loadable memories."""
     settings: Mapping[str, Signal]

@@ -27,7 +27,7 @@ class EngineOutputs:
     """OL features a word. Where features may go to the outlets, its side bits are those that `Npu.result_side_bits`
     counts."""
     sequencer: dict[str, Signal]
-    """What is connected to the ports of the array's sequencer, for counters and register STATE."""
+    """Signals at the ports of the array's sequencer, for counters and register STATE."""
     waits_skipped: Signal | None
     """A step waits for a word of the skip store; None in an NPU without one."""
     kept: Stream | None = None

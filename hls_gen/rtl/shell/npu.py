@@ -40,23 +40,23 @@ INLETS = {
     "loop": "words of this NPU's own maps, by the map store",
     "skip": "words of maps that waited in the skip store",
 }
-"""What comes by each inlet."""
+"""Words that come by each inlet."""
 OUTLETS = {
     "ring": "words of maps to the NPU after",
     "loop": "words of maps to the map store",
     "host": "words of the last map, or raw values of the last layer, to the output",
     "skip": "words of maps to the skip store",
 }
-"""What goes by each outlet."""
+"""Words that go by each outlet."""
 FORMER = "; windows of them, by the window former"
-"""What is added to the meaning of the inlet behind which an NPU has a window former."""
+"""Addition to the meaning of the inlet behind which an NPU has a window former."""
 BINARISER = "words of frames, by the binariser"
-"""What comes by inlet host where an NPU has a binariser."""
+"""Words that come by inlet host where an NPU has a binariser."""
 BITS_IN = "words of the NPU before, whose bits become +1 and -1 behind two buffers that take turns"
 BITS_OUT = "signs of the features, to the NPU after"
-"""What comes and goes by the ring between NPUs of different engines."""
+"""BITS_IN, BITS_OUT: words that come and go by the ring between NPUs of different engines."""
 STEPS = "The skip store has integers of which the signs went on; they wait for the addition"
-"""What the skip store of a binary NPU is for."""
+"""Use of the skip store of a binary NPU."""
 
 
 def npu(library: Library, params: Npu, ring: RingWords) -> Block:
@@ -143,7 +143,7 @@ def _keep(c: NpuContext, outputs: EngineOutputs, skip: SkipStreams | None) -> di
 
 
 def _contract(params: Npu, ring: RingWords) -> str:
-    """What the header of an NPU says: the units, inlets and outlets that it has."""
+    """Text of an NPU's header: the units, inlets and outlets that the NPU has."""
     rare = {"addition": params.has_skip, "pool unit": params.pool_unit}
     units = ["sequencer", "convolver", "results", *(name for name, has in rare.items() if has)]
     sources = {name: INLETS[name] for name in params.sources}

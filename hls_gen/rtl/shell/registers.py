@@ -81,7 +81,7 @@ class RegisterContext:
         return self.bus.write(self.b, f"write_{name.lower()}", self.address(name))
 
     def written(self, name: str, field: str) -> Signal:
-        """What is written to a field of a register."""
+        """Value that is written to a field of a register."""
         part = self.map[name].field(field)
         return self.b.wire(f"written_{field.lower()}", part.width, field_of(self.bus.write_data, part))
 

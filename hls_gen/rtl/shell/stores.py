@@ -24,7 +24,7 @@ class SkipStreams:
     """The streams of the skip store."""
 
     words: Stream
-    """What goes into it; side: the word is for the addition. All but its ready is to be assigned."""
+    """Words that go into the store; side: the word is for the addition. All but its ready is to be assigned."""
     to_addition: Stream
     to_inlet: Stream | None
     """to_addition, to_inlet: what comes out; their readys are to be assigned. In a binary NPU all words are for the

@@ -48,7 +48,7 @@ AXI = (
 
 
 def _contract(design: Design) -> str:
-    """What the header says: the chain of this design."""
+    """Text of the header: the chain of this design."""
     chain = " -> ".join(["loader", *(f"NPU {n}" for n in range(len(design.npus)))])
     back = f" -> {'spill store -> ' * bool(design.spill_words)}NPU 0" * design.closed
     return f"""Top module of a design: stream in, stream out, registers (docs/reference/device.md, "Ports of the

@@ -51,7 +51,7 @@ _GIVEN = {
 
 
 def given_ports(machine: MachineParameters) -> dict[str, tuple[int, str]]:
-    """What an instruction is to the array: name -> bits and meaning."""
+    """Ports by which the array gets an instruction: name -> bits and meaning."""
     fills = {"fills": (1, "the slaves' tables of products are filled first")} if machine.table_rows else {}
     return {name: (w or facts.slave_bits(machine), text) for name, (w, text) in {**_GIVEN, **fills}.items()}
 
@@ -123,7 +123,7 @@ def array(library: Library, machine: MachineParameters) -> Block:
 def _filler(
     b: Block, library: Library, machine: MachineParameters, start: Signal, given: dict[str, Signal]
 ) -> dict[str, Signal]:
-    """What is connected to the filler of the slaves' tables of products."""
+    """Outputs of the filler of the slaves' tables of products, by port."""
     factors = {
         f"{side}_{part}": b.input(f"{side}_{part}", w, means=f"{side} factor: {part} of its table")
         for side in ("left", "right")

@@ -46,7 +46,7 @@ class Decoded:
     fields: dict[str, Signal]
     """Its fields (wires of the instruction cache)."""
     classes: dict[str, Signal]
-    """What kind of instruction it is, by name: see `_classes`."""
+    """Kinds of instructions to which it belongs, and what it needs, a bit each by name: see `_classes`."""
     ends: dict[str, Signal]
     """Behind operand a, operand b, the results d, the rows w."""
     each: Signal
@@ -93,7 +93,7 @@ def _is(b: Block, f: dict[str, Signal], operation: int, function: int) -> Signal
 
 
 def _names(operation: int, function: int) -> tuple[str, str]:
-    """What an operation and one of its functions are called."""
+    """Names of an operation and of one of its functions."""
     return (
         next(name for name, number in isa.OPERATIONS.items() if number == operation),
         next(name for name, number in isa.FUNCTIONS[operation].items() if number == function),
@@ -146,7 +146,7 @@ def decode(
 
 
 def _classes(b: Block, machine: MachineParameters, f: dict[str, Signal], loaded: Signal) -> dict[str, Signal]:
-    """What the instruction is and needs, one bit each."""
+    """Kinds to which the instruction belongs, and things that it needs, one bit each."""
 
     def one_of(operation: int, *functions: int) -> Signal:
         return any_of(*[_is(b, f, operation, function) for function in functions])

@@ -41,7 +41,7 @@ from .vector import FUNCTION_BITS, vector
 
 
 def told_widths(machine: MachineParameters) -> dict[str, int]:
-    """What the controller says: outputs of it, inputs here, and their bits; ``last_slave`` besides."""
+    """Bits of the controller's outputs, which are inputs here, by name; ``last_slave`` besides."""
     return {
         **{f"start_{unit}": 1 for unit in UNITS},
         **{f"field_{name}": isa.FIELDS[name][1] for name in passed_on(machine)},
@@ -69,7 +69,7 @@ class _MasterBlock:
     library: Library
     machine: MachineParameters
     told: dict[str, Signal]
-    """What the controller says."""
+    """Signals of the controller."""
     table: dict[str, Signal]
     """Ports of the tables."""
 

@@ -1,4 +1,4 @@
-"""What the ports say through which modules of the training machine tell each other what to do.
+"""Meanings of the ports through which modules of the training machine tell each other what to do.
 
 The controller passes fields of the instruction on to the master; the master gives the slaves settings and beats.
 """

@@ -279,8 +279,8 @@ def _neuron_bits(c: SlaveContext) -> Signal:
 
 
 def _learn(c: SlaveContext, caches: _Caches, product: Signal) -> None:
-    """What LEARN computes: the word of the cache of gradients, the new weight, its code. Each is written as soon as it
-    is known.
+    """Hardware of LEARN: the word of the cache of gradients, the new weight, its code. Each is written as soon as it is
+    known.
 
     ==========  =====  =============================  ================  ==========
     function    start  slope = start +- share         gradients keep    weight

@@ -39,7 +39,8 @@ from .verdict import FAULT_BITS, first_broken
 from .word import twos
 
 PHASES = ("CODE", "ENTRY", "VALUE", "OUTCOME")
-"""What is found out of a rank, a cycle each: its code, the code's entry, the value, and what follows of it."""
+"""Phases of a rank, a cycle each, by what is found: its code, the code's entry, the value, and what follows of the
+value."""
 
 
 def table_widths(machine: MachineParameters) -> dict[str, int]:

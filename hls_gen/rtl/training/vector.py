@@ -48,7 +48,7 @@ FUNCTION_BITS = bits_for(COPY)
 
 
 def given_ports(machine: MachineParameters) -> dict[str, tuple[int, str]]:
-    """What an instruction is to the unit: name -> bits and meaning."""
+    """Ports by which the unit gets an instruction: name -> bits and meaning."""
     by_words = {"by_words": (1, "DIVIDE divides by words")} if machine.divider == "words" else {}
     return {**_GIVEN, **by_words}
 

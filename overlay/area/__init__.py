@@ -1,1 +1,1 @@
-"""What a design takes of an FPGA, by Yosys."""
+"""Area of a design on an FPGA, by Yosys."""

@@ -77,7 +77,7 @@ def skid(width: int, side: int, n: int) -> AreaBlock:
 
 
 def fifo(width: int, depth: int, n: int | None = None, margin: int = timing.FIFO_MARGIN) -> AreaBlock:
-    """A FIFO of ``depth`` words, which takes ``margin`` more where it says that it has room."""
+    """A FIFO of ``depth`` words, which has places for ``margin`` more words as long as its port ``room`` is 1."""
     small = depth <= timing.LUT_RAM_WORDS
     sizes = {"WIDTH": width, "DEPTH": depth, "ROOM_BELOW": timing.room_words(depth, margin)}
     features = {"one": 1, "address": bits_for(depth - 1), "word": width * small, "block": not small}

@@ -153,7 +153,7 @@ def _sharing(npu: Npu, n: int) -> Iterator[AreaBlock]:
 
 
 def _words(npu: Npu, reducer: Popcount | OrWords, n: int) -> AreaBlock:
-    """What counts words: the PE, or what it has for them beside counting products."""
+    """Area of counting words: the PE itself, or the part that it has beside counting products."""
     lanes = reducer.products(npu.array.kfp)
     features = {"lanes": lanes, "words": lanes // reducer.word_lanes}
     if isinstance(reducer, OrWords):

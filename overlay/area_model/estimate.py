@@ -107,8 +107,8 @@ def estimate(design: Design, fitted: Coefficients | None = None) -> Resources:
 def estimate_cores(
     npu: Npu, stream_bits: int, styles: Iterable[str], fitted: Coefficients | None = None
 ) -> list[Resources]:
-    """What an NPU adds to a design, without the gearboxes at its outlets, with the kernels in each kind of RAM
-    (`PeArray.kernel_ram`), on which nothing else depends."""
+    """Area that an NPU adds to a design, without the gearboxes at its outlets, a `Resources` for each kind of RAM that
+    may have the kernels (`PeArray.kernel_ram`); nothing else depends on that kind."""
     fitted = fitted or coefficients()
     shell = [AreaBlock(kind, "", sizes) for kind, sizes in sizes_of_npu(npu).items()]
     memory = list(npu_stores(npu, stream_bits))

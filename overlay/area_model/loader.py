@@ -16,7 +16,7 @@ from .store import Store
 
 
 def sizes_of_npu(npu: Npu) -> dict[str, Features]:
-    """What an NPU adds to the sizes of the loader, of the registers and of the top module, by the kind of block."""
+    """Sizes that an NPU adds to those of the loader, of the registers and of the top module, by the kind of block."""
     rows = memory_rows(npu)
     return {
         "loader": {"npus": 1, "memories": len(rows), "network": rows["network"].width},

@@ -68,7 +68,7 @@ class MappedMemory:
     """A memory as synthesis maps it to block RAM or LUT RAM."""
 
     resources: Resources
-    """What it takes of the device."""
+    """Cells and block RAM that the memory takes."""
     block: bool
     """Whether it is block RAM."""
     banks: int

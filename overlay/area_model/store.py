@@ -22,7 +22,7 @@ class Store(NamedTuple):
     """Equal memories side by side."""
 
     name: str
-    """What they hold."""
+    """Name of the rows or words that they hold, such as KERNELS."""
     width: int
     depth: int
     """width, depth: bits of a row, and rows."""
@@ -31,7 +31,7 @@ class Store(NamedTuple):
     times: int = 1
     """How many there are."""
     style: str = "auto"
-    """What synthesis makes of it, as in `bitloom.hls_gen.rtl.primitives.memory.ram`."""
+    """Kind of RAM that synthesis makes of it, as in `bitloom.hls_gen.rtl.primitives.memory.ram`."""
     registered: bool = False
     """Whether what an asynchronous read gives goes into a register at once: where modules are flattened, Yosys makes
     block RAM of both, if that costs less."""

@@ -101,7 +101,7 @@ class Build:
 
     @property
     def manifest(self) -> Manifest:
-        """What the hardware says of itself."""
+        """The manifest, which describes the hardware."""
         return Manifest.load(self.bit.with_suffix(".manifest.json"))
 
     def program_of(self, model: Model) -> CompiledNetwork[Program]:
@@ -171,8 +171,8 @@ class Origin:
     command: Sequence[str] = ()
     """Words of the command line, which build.json keeps."""
     hosts: Mapping[str, Host] = field(default_factory=dict)
-    """What the host does around imported networks, by their names. Each program keeps it, and so does a file beside the
-    program."""
+    """The host's part of each imported network, by the networks' names. Each program keeps it, and so does a file
+    beside the program."""
 
 
 def build(
@@ -336,7 +336,7 @@ def _modules(simulated: Mapping[str, str], synthesised: Mapping[str, str]) -> di
 
 
 def _description(build: Build) -> dict[str, Any]:
-    """What build.json says, and ``load`` reads, besides the list of files."""
+    """Contents of build.json, without the list of files."""
     return {
         "format": FORMAT,
         "version": 1,

@@ -39,7 +39,8 @@ class KeptFile:
     """A user's file that a build found in its folder."""
 
     path: str
-    """Where it was, in the folder: it had been changed since a build wrote it, or no build had written it."""
+    """Where the file was, in the folder: somebody had changed the file since a build wrote it, or no build had written
+    it."""
     now: str
     """Where it is now: elsewhere if a new file needed its place."""
 
@@ -216,7 +217,7 @@ def _listed(folder: Path, listing: str) -> dict[str, str]:
 
 
 def _present(folder: Path, path: str) -> str | None:
-    """What already lies at ``path``: ``path`` itself, the first part of it that is no folder, or None."""
+    """The path at which something already lies: ``path`` itself, its first part that is no folder, or None."""
     parts = path.split("/")
     for k in range(1, len(parts) + 1):
         here = folder.joinpath(*parts[:k])

@@ -1,4 +1,4 @@
-"""What it takes to load the programs of a network in partitions: the parameters of each, once a round of frames."""
+"""Cost of loading the programs of a network in partitions: the parameters of each, once a round of frames."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -47,7 +47,7 @@ class Measured:
     """The driver's counters by name, for each length of a batch."""
 
     def steady(self, counter: str) -> float:
-        """What a frame of a steady stream adds to a counter; ValueError if the run hasn't that counter."""
+        """Number that a frame of a steady stream adds to a counter; ValueError if the run hasn't that counter."""
         if counter not in self.counters[self.frames]:
             raise ValueError(f"{self.network}: the run's counters must hold {counter}")
         half = self.frames // 2

@@ -92,7 +92,7 @@ class _Partitioning:
     partitions: dict[str, int]
     """As of `CompileChoices.partitions`."""
     blocks: MemoryBlocks
-    """What a design for all of them takes: of each memory the largest."""
+    """Memory blocks of a design for all partitions: of each memory the largest."""
     more_groups: int
     """Kernel groups that slices compute beyond those of the whole layers: each takes cycles, for kernels that nobody
     needs."""

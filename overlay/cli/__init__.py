@@ -52,7 +52,7 @@ def _run() -> None:
 
 
 def _unencodable(error: UnicodeError) -> tuple[str | bytes, int]:
-    """What is written for a character that the terminal's encoding lacks.
+    """Text that is written for a character that the terminal's encoding lacks, and where encoding goes on.
 
     Paths may have any bytes, which come out as they came in; letters of names become escapes such as ``\\xe9``.
     """

@@ -15,7 +15,8 @@ from .show import dump, grid, json_option, one_line_errors
 from .subject import design_of
 
 COLUMNS = {"lut": "LUT", "paired_lut": "in pairs", **{key: name for key, name in RESOURCES.items() if key != "lut"}}
-"""What the table shows of the resources, and its heading: LUTs of logic, and as many as a device takes for them."""
+"""Resources that the table shows, and their headings; of LUTs those with one function each, and those that a device
+takes."""
 
 SHARE = 0.01
 """Modules with less than this share of the LUTs, and without block RAM and DSP, are left out of the table."""

@@ -312,7 +312,8 @@ def _hardware_rows(facts: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _board_rows(facts: Mapping[str, Any]) -> dict[str, str]:
-    """What the device takes of a board, as rows of a table: of the board that was given, else of the smallest one."""
+    """Area of the device, with its share of a board, as rows of a table: the board that was given, else the smallest
+    one."""
     shares = {key: share for key, share in facts["share_of"].items() if key in RESOURCES}
     told = facts["share_of"]["board"]
     if "board" not in facts:

@@ -10,7 +10,7 @@ class CommandList(click.Group):
     """A group that takes a command's first sentence for its line in the list, where click would cut it off."""
 
     def sentence(self, name: str) -> str:
-        """What the command ``name`` does; a deferred one stays unimported."""
+        """First sentence on the command ``name``; a deferred command stays unimported."""
         if isinstance(self.commands, DeferredCommands):
             return self.commands.sentence(name)
         return first_sentence(self.commands[name].help or "")

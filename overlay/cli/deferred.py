@@ -55,7 +55,7 @@ class DeferredCommands(Mapping[str, click.Command]):
         return len(self.modules)
 
     def sentence(self, name: str) -> str:
-        """What the command ``name`` does: the first sentence of its docstring, read without an import."""
+        """First sentence of the docstring of the command ``name``, read without an import."""
         spec = find_spec(f"{self.package}.{self.modules[name]}")
         assert spec is not None
         assert spec.origin is not None

@@ -152,7 +152,7 @@ class _Evaluated:
     weights: str
     """Where they come from."""
     host: Host | None
-    """What the host does around an imported network; None for others."""
+    """The host's part of an imported network; None for others."""
     build: builds.Build | None
     """The build in FOLDER; None where a network was named."""
     out: Path

@@ -1,4 +1,4 @@
-"""What the command explore shows of designs: the Pareto front, and the NPUs of the chosen one."""
+"""Designs as the command explore shows them: the Pareto front, and the NPUs of the chosen one."""
 
 from collections.abc import Sequence
 
@@ -127,5 +127,5 @@ def _layers(layers: Sequence[str], names: Sequence[str]) -> str:
 
 
 def number(value: float) -> str:
-    """All digits before the point, and one behind it where it is no integer."""
+    """A number as text: all digits before the point, and one digit behind the point where the number is no integer."""
     return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"

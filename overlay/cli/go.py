@@ -64,7 +64,7 @@ class CommandStep:
     gives: tuple[Path, ...] = ()
     """Files that it writes, and folders with a listing of their files, beside its answer."""
     reads: tuple[Path, ...] = ()
-    """What it reads that neither the user nor a step gives: a folder, which may be missing."""
+    """Folders that the command reads and that neither the user nor a step gives; each may be missing."""
 
     @property
     def name(self) -> str:
@@ -324,7 +324,7 @@ def _say(line: str) -> None:
 
 
 def _records(folder: Path) -> dict[str, Any]:
-    """What go.json says of the steps that were done; nothing where it is missing or damaged."""
+    """Contents of go.json: the steps that were done; {} where the file is missing or damaged."""
     try:
         return dict(read_json(folder / RECORD, RECORD))
     except (OSError, ValueError, TypeError):

@@ -161,7 +161,7 @@ def _real_numbers(host: Host) -> dict[str, str]:
 
 
 def _ends(host: Host) -> dict[str, str]:
-    """What the network's output tells: a class, or several outputs."""
+    """Line of the answer on the network's output: a class, or several outputs."""
     if host.has_scores:
         return {"class": "the largest integer" if host.keeps_order else "the largest score, by the host file"}
     return {

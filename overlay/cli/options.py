@@ -177,7 +177,7 @@ class _Latency(click.ParamType):
 
 
 A_BOARD = f"{', '.join(BOARDS)}, or a TOML file of your own board"
-"""What ``--board`` takes."""
+"""Values of ``--board``, in words."""
 
 
 class _BoardName(click.Choice):
@@ -189,11 +189,11 @@ class _BoardName(click.Choice):
         super().__init__(list(BOARDS), case_sensitive=False)
 
     def get_metavar(self, param: click.Parameter, *context: Any, **options: Any) -> str:
-        """What help shows in the place of the value."""
+        """Word in help for the option's value."""
         return "BOARD"
 
     def get_missing_message(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
-        """What stands behind the message that an option is missing."""
+        """Sentence behind the message that an option is missing."""
         return f"It must be one of {A_BOARD}."
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -306,7 +306,7 @@ def _chunk(ctx: click.Context, param: click.Parameter, given: str | None) -> str
 
 
 AUTO, NONE = "auto", "none"
-"""What ``--partitions`` has where they shall be found, and where there shall be none."""
+"""AUTO, NONE: values of ``--partitions`` where partitions shall be found, and where there shall be none."""
 _PARTITION = re.compile(r"([a-z][a-z0-9_]*)(?::([1-9][0-9]{0,3}))?", re.ASCII)
 
 
@@ -408,7 +408,7 @@ design_options = together(
 
 
 def wanted_of(options: Mapping[str, Any]) -> Wanted:
-    """What ``design_options`` ask for; further options that `Wanted` has are taken too."""
+    """The design that ``design_options`` ask for; further options that `Wanted` has are taken too."""
     options = {key: value for key, value in options.items() if value is not None}
     folding = {key: options.pop(key) for key in FOLDING_NAMES if key in options}
     choices = {item.name: options.pop(item.name) for item in fields(CompileChoices) if item.name in options}

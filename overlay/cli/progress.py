@@ -1,4 +1,4 @@
-"""What a command shows while it works: bars and spinners in a terminal, a line now and then elsewhere, steps with -v.
+"""Progress of a command on the screen: bars and spinners in a terminal, a line now and then elsewhere, steps with -v.
 
 All of it goes to standard error. ``-q`` leaves only what the command was asked for, warnings and errors.
 """

@@ -67,7 +67,7 @@ def serve_command(folder: Path, host: str, port: int, idle_seconds: float) -> No
 
 @contextmanager
 def _shown_log() -> Iterator[None]:
-    """What the server logs goes to standard error, with the time."""
+    """Around the server: its log goes to standard error, with the time."""
     from bitloom.overlay.virtual.serve.errors import LOG
 
     handler = logging.StreamHandler()
@@ -110,7 +110,7 @@ def _instructions(build: builds.Build, host: str, port: int) -> str:
 
 
 def _literal(path: Path) -> str:
-    """A path as Python reads it, between double quotes where it has none itself."""
+    """A path as a literal of Python, between double quotes where the path has none."""
     quoted = repr(str(path))
     return f'"{quoted[1:-1]}"' if quoted[0] == "'" and '"' not in quoted else quoted
 

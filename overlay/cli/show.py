@@ -1,4 +1,4 @@
-"""What every command shares: errors in one line, tables for people and JSON for machines."""
+"""Output that all commands share: errors in one line, tables for people and JSON for machines."""
 
 import json
 import os
@@ -71,7 +71,7 @@ def _line(error: BaseException) -> str:
 
 
 def _file_error(error: OSError) -> str:
-    """What the system says of a file, as thing, rule and value."""
+    """The system's error on a file, as thing, rule and value."""
     if isinstance(error, FileNotFoundError):
         return f"{error.filename}: must exist, got no such file or folder"
     if isinstance(error, FileExistsError):  # a folder was to be made there

@@ -1,4 +1,4 @@
-"""What the commands demo and simulate share: a run with a progress bar, and what is shown of it."""
+"""Common parts of the commands demo and simulate: a run with a progress bar, and the figures that are shown."""
 
 from dataclasses import replace
 

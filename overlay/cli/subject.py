@@ -1,4 +1,4 @@
-"""What a command is about: networks and reference designs by name, model files, builds by their folders."""
+"""Subject of a command: networks and reference designs by name, model files, builds by their folders."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -71,7 +71,7 @@ def subject_of(names: Sequence[str], design: str | None = None, named: bool = Tr
 
 
 def hosts_of(given: Sequence[str], models: Sequence[Model]) -> dict[str, Host]:
-    """What the host does for imported networks, by their names: a file beside the model file says it.
+    """The host's part of each imported network, by the networks' names, from a file beside the model file.
 
     Parameters
     ----------

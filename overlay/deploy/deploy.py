@@ -1,4 +1,4 @@
-"""What `bitloom deploy` writes: a folder that is copied to a board and runs there.
+"""The folder that `bitloom deploy` writes, which is copied to a board and runs there.
 
     README.md                  how to copy, install, and run
     driver.py                  classifies images on the board; --check compares with golden

@@ -1,4 +1,4 @@
-"""What hardware makes of labelled images: the same bits as golden, and in how many cycles."""
+"""Labelled images on hardware: whether results are the same bits as golden's, and how many cycles they take."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -28,7 +28,7 @@ WORD = "host"
 _NUMBER = r"-?\d{1,12}(?:\.\d{1,12}|/[1-9]\d{0,11})?"
 _TEXT = re.compile(rf"{WORD}(?::{_NUMBER}){{0,2}}", re.ASCII)
 USUAL = ("host", "host:1/255", "host:2/255:-1", "host:1:-128")
-"""What pixels of 0..255 stand for in most networks."""
+"""Transforms that suit most networks: texts for the real numbers for which pixels of 0..255 stand."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class HostTransform:
     text: str
     """As of the module's text."""
     host: Host
-    """What the host does."""
+    """The host's part, which quantises the real numbers."""
 
     def __post_init__(self) -> None:
         check_transform(self.text)
@@ -68,8 +68,9 @@ class HostTransform:
 
 
 def fitting_transforms(host: Host) -> tuple[str, ...]:
-    """Those of USUAL that fit the range of the host's input: pixels of 0..255 use at least a quarter of it, none is
-    clipped, and no other one uses more of it. None where the range is not known."""
+    """Those of USUAL that fit the range of the host's input: pixels of 0..255 use at least a quarter of the range, and
+    nine tenths of the part that any other of these transforms uses, and none is clipped. None where the range is not
+    known."""
     real = host.real_range()
     if real is None:
         return ()

@@ -108,7 +108,7 @@ def check_pillow() -> None:
 
 
 def _visible(folder: Path) -> list[Path]:
-    """What lies in a folder, sorted, without what begins with a point."""
+    """Files and folders in a folder, sorted, without those whose names begin with a point."""
     return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
 
 

@@ -43,7 +43,7 @@ class Score:
     confusion: Array
     """(classes, classes) int64: images of the class of the row that the network takes for that of the column."""
     use: InputUse | None = None
-    """What the images use of the network's input; None where nobody looked."""
+    """Range of the network's input that the images use; None where nobody looked."""
 
     @property
     def images(self) -> int:

@@ -1,4 +1,4 @@
-"""What would make a design faster: single changes of one NPU, each tried with the flow model and the area model.
+"""Advice on a faster design: single changes of one NPU, each tried with the flow model and the area model.
 
     --ol 8              1.21 times as fast, 412 more LUT
     --window-former     1.10 times as fast, 530 more LUT
@@ -47,7 +47,7 @@ class Advice:
 
     @property
     def text(self) -> str:
-        """What the change brings and takes, for people."""
+        """Gain and cost of the change, for people, such as "1.21 times as fast, 412 more LUT"."""
         sizes = {"LUT": self.lut, "BRAM36": self.bram36, "DSP": self.dsp}
         takes = [f"{abs(more):,g} {'more' if more > 0 else 'fewer'} {name}" for name, more in sizes.items() if more]
         return ", ".join([f"{self.gain:.2f} times as fast", *takes])

@@ -49,7 +49,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _of_network(layer: LayerDemand) -> tuple[Any, ...]:
-    """What an NPU for the layer depends on in its network."""
+    """Facts of the layer's network on which an NPU for the layer depends."""
     ways = layer.network.ways
     sources = (name for name in (layer.lowered.reads, layer.lowered.joins) if name and name != INPUT)
     skipped = tuple(ways[name].skip_reader for name in sources if name in ways)

@@ -24,11 +24,11 @@ VERSION = 1
 CAPACITIES = ("tuple_words", "pool_words")
 """Memory sizes of an NPU that a candidate may ask for; all others follow from the network."""
 DEFAULTS = flat.DEFAULTS | dict.fromkeys(CAPACITIES, 2)
-"""What an NPU has where a file says nothing. Of CAPACITIES that is the least; ``size_memories`` finds what is
+"""Values of an NPU where a file says nothing. Of CAPACITIES they are the least; ``size_memories`` finds those that are
 needed."""
 
 NPU_KEYS = (*flat.CHOSEN, *CAPACITIES)
-"""What a file may say of an NPU."""
+"""Keys of an NPU in a file."""
 SCHEMA = Path(__file__).parent / "foldings.schema.json"
 """The format of such files as a JSON schema, for editors and other tools; a test holds it to the reader."""
 KEYS = (
@@ -46,7 +46,7 @@ KEYS = (
     "copy_depthwise",
     "partitions",
 )
-"""What a file may say."""
+"""Keys of a file."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Candidate:
     dataflow: Dataflow = field(default_factory=dict)
     """Dataflow by layer name; output_stationary for those not named. A file may also have one for all layers."""
     chunk: str = ""
-    """What a buffer between neighbours takes; see `CompileChoices`."""
+    """Words of a buffer between neighbours; see `CompileChoices`."""
     shortcuts: str = "first"
     copy_depthwise: bool = False
     """shortcuts, copy_depthwise: as in `CompileChoices`; a search leaves both as they are."""

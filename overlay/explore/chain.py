@@ -29,7 +29,7 @@ class Chain:
     """The search for one network."""
 
     choices: NpuChoices
-    """What an NPU may be."""
+    """The foldings that an NPU may have."""
     most_npus: int = MOST_NPUS
     """NPUs at most."""
 

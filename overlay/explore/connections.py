@@ -192,7 +192,7 @@ class Connections:
         return next(fits, Connection(candidate.engines))
 
     def in_settings(self, candidate: Candidate) -> dict[MapSetting, NpuChoices]:
-        """What an NPU may be as a candidate's NPUs are connected, by setting."""
+        """Choices for an NPU, with the connection of a candidate's NPUs, by setting."""
         connection = self.connection_of(candidate)
         return {setting: self.of(connection, setting) for setting in self.settings}
 
@@ -202,8 +202,8 @@ class Connections:
         return _numbered([layers(model, map_order, choice) for model, choice in each])
 
     def _elder(self, engines: Engines, where: MapSetting) -> NpuChoices | None:
-        """What an NPU may be for the first engines, or, if these are the first ones, in the first map order; None where
-        pool units, or all NPUs, differ."""
+        """Choices for an NPU with the first engines, or, if these are the first ones, in the first map order; None
+        where pool units, or all NPUs, differ."""
         first = self.engines[0]
         if engines != first:
             return self.choices[first, where] if engines.depthwise == first.depthwise else None
@@ -214,8 +214,8 @@ class Connections:
     def _npus(
         self, where: MapSetting, engines: Engines, layers: Sequence[LayerDemand], networks: Sequence[range]
     ) -> NpuChoices:
-        """What an NPU may be for these layers; where copies are among them, or layers of several networks, they are all
-        on one."""
+        """Choices for an NPU with these layers; where copies are among the layers, or layers of several networks, all
+        layers are on one NPU."""
         on_one_npu = bool(networks) or any(is_copy(layer.name) for layer in layers)
         return NpuChoices(
             layers,

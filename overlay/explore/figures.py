@@ -50,7 +50,7 @@ class FlowOnDesign:
 
 
 KnownFlows = dict[Any, FlowOnDesign | None]
-"""What has been worked out for candidates, by key; None where one makes no design that finishes."""
+"""Results that are known for candidates, by key; None where a candidate makes no design that finishes."""
 
 
 def figures(

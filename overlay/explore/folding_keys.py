@@ -21,7 +21,7 @@ Key = Callable[[Npu], tuple[Any, ...]]
 """Gives an NPU's key."""
 
 REDUCER = "array.reducer."
-"""What the places of values of reducers begin with. A kind of reducer lacks some of them."""
+"""Beginning of the places of values of reducers. A kind of reducer lacks some of them."""
 _WIDTHS = "cycles, rows and words are the same, however wide values and weights are"
 _PORTS = "words are taken as coming and going in time; by which inlet a map comes, each layer says"
 _POOL = "the pool unit works behind the array (LayerDemand.with_others)"
@@ -65,7 +65,7 @@ BESIDE_OUTLETS = dict.fromkeys(
 
 
 def key_of(*sizes: str, without: Mapping[str, str]) -> Key:
-    """What gives the key of an NPU.
+    """Function that gives the key of an NPU.
 
     Parameters
     ----------
@@ -86,7 +86,8 @@ def key_of(*sizes: str, without: Mapping[str, str]) -> Key:
 
 
 def _of_reducer(names: Sequence[str]) -> Callable[[Npu], Any]:
-    """What gives the values of these fields of an NPU's reducer: those that its kind has, in a key with its kind."""
+    """Function that gives the values of these fields of an NPU's reducer: those that the reducer's kind has, with that
+    kind."""
     if not names:
         return lambda npu: None
     of_kind = dict[type[NpuPart], Callable[[Any], Any]]()
@@ -116,10 +117,10 @@ FOLDING = key_of(without={})
 SHARED_WEIGHTS = ("lanes_per_weight", "lane_step")
 """Sizes that say which lanes share a weight."""
 ARRAY_CYCLES = key_of(*SHARED_WEIGHTS, "aheads", without=BESIDE_ARRAY)
-"""What the cycles of the array by OL depend on, for a layer as an NPU reads it (LayerDemand.seen_by)."""
+"""Key on which the cycles of the array by OL depend, for a layer as an NPU reads it (LayerDemand.seen_by)."""
 LAYER_NEEDS = key_of(*SHARED_WEIGHTS, "skip_words", "aheads", "tuple_parts", without=BESIDE_NEEDS)
-"""What the needs of a layer depend on."""
+"""Key on which the needs of a layer depend."""
 POOL_WORK = key_of(without=BESIDE_POOL_WORK)
-"""What the work of a pool unit's sequencer depends on."""
+"""Key on which the work of a pool unit's sequencer depends."""
 OUTLETS = key_of(without=BESIDE_OUTLETS)
-"""What the area of the gearboxes at outlets depends on, beside the reader's words and the skip store."""
+"""Key on which the area of the gearboxes at outlets depends, beside the reader's words and the skip store."""

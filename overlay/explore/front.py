@@ -27,9 +27,9 @@ class Front:
     points: tuple[Figures, ...]
     """The designs, fastest first; the first one has number 1."""
     chosen: Figures | None = None
-    """What the budget asks for; None where nothing keeps to it."""
+    """The design that the budget asks for; None where no design keeps to it."""
     budget: Budget = field(default_factory=Budget)
-    """What a design may take."""
+    """Limits of a design."""
     board: Board | None = None
     """The board that the search was for."""
     clock_mhz: float = CLOCK_MHZ
@@ -42,8 +42,8 @@ class Front:
         return self.clock_mhz * 1e6 / figures.cycles
 
     def share(self, figures: Figures) -> tuple[float, str] | None:
-        """How much of the board a design takes, 1 for all of it, of the resource of which it takes most, and that
-        resource's heading; None without a board."""
+        """The largest share of the board's resources that a design takes, 1 for all of one, and the heading of that
+        resource; None without a board."""
         if self.board is None:
             return None
         share, key = max((share, key) for key, share in self.board.shares(figures.area).items())

@@ -1,4 +1,4 @@
-"""What a search has found so far, in a file, so that a search that was interrupted goes on from there.
+"""Results of a search so far, in a file, from which a search that was interrupted goes on.
 
 A search gives the same tasks in the same order each time, and a task the same rows. So the file is a list: the rows of
 each task that is done, in the order of the tasks, and what the search depends on, for the file of another search is not

@@ -1,4 +1,4 @@
-"""What a lane of a PE takes, by the area model: what either engine costs can be compared before there is a design."""
+"""Area of a lane of a PE, by the area model: costs of both engines can be compared before there is a design."""
 
 from dataclasses import dataclass
 from functools import lru_cache

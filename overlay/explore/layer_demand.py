@@ -1,4 +1,4 @@
-"""What a weighted layer demands of an NPU, and how many cycles a folding makes of that: the layer as a search sees it.
+"""Demand of a weighted layer on an NPU, and the cycles that a folding makes of that: the layer as a search sees it.
 
 Cycles are counted by the compiler's formula (hls_gen/compiler/layer_cycles.py), of the schedule; what memories must
 hold, the compiler says, too (npu_memories.py). What is asked again and again is kept here.
@@ -58,7 +58,7 @@ class FormedPool(NamedTuple):
     tables: StageTables
     """Its schedule."""
     lines: FormedLines
-    """What the line former makes, without the words of a position."""
+    """Lines that the line former makes, without the words of a position."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +145,7 @@ class LayerDemand:
         return len(self.conv.index) * self.lowered.visits
 
     def work(self, npu: Npu) -> SequencerWork:
-        """What the array's sequencer of that NPU does a frame."""
+        """Work of that NPU's array sequencer in a frame."""
         kind = npu.array_sequencer.kind
         key = "work", kind
         if key not in self.cache:
@@ -154,7 +154,8 @@ class LayerDemand:
         return work
 
     def pool_work(self, npu: Npu) -> SequencerWork:
-        """What the pool unit's sequencer of that NPU does a frame for the layer's pool; no window without one."""
+        """Work of that NPU's pool sequencer in a frame, for the layer's pool; without a pool the sequencer has no
+        window."""
         if self.pool is None or npu.pool_unit is None:
             return SequencerWork(())
         key = "pool work", POOL_WORK(npu), self._pool_split(npu)
@@ -239,8 +240,8 @@ class LayerDemand:
         return len(self.conv.output_order)
 
     def seen_by(self, npu: Npu) -> "LayerDemand":
-        """The layer as that NPU reads it: with formed taps where it has a window former for it, with formed lines where
-        its array has a line former for it."""
+        """The layer as that NPU reads it: with formed taps where the NPU has a window former that the layer gains by,
+        with formed lines where the NPU's array has a line former that the layer gains by."""
         if self.with_lines is not None and npu.array_forms_lines:
             return self.with_lines if self.gains_by_lines(npu) else self
         if self.with_former is None or not npu.former or (self.reads is not None and "host" in npu.ports.inlets):
@@ -276,7 +277,7 @@ class LayerDemand:
         return pays(other.beats(npu), self.beats(npu), other.formed_by(npu).cycles)
 
     def formed_by(self, npu: Npu) -> FormedWindows:
-        """What the window former of that NPU makes, of a layer with formed taps."""
+        """Windows that the window former of that NPU makes, of a layer with formed taps."""
         assert self.formed is not None
         column = npu.former_sizes.column if npu.former_sizes else 0
         key = "formed", npu.array.plane_lanes, column

@@ -54,7 +54,7 @@ WIDE = (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 PFPS = (1, 2, 4, 8, 16)
 """How often a pool unit's channels are as many as results leave in a cycle; the last one with weights alone."""
 SAVED = ("kernels_per_multiplier", "lut_products")
-"""What `saving` varies, where DSP blocks are limited."""
+"""Values that `saving` varies, where DSP blocks are limited."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Sized:
         """Of what `saving` gives, as far as somebody looked: the values of SAVED, and the area in each kind of RAM."""
 
     def foldings(self, stream_bits: int, dear: bool) -> "list[SizedFolding]":
-        """What the NPU may be; where DSP blocks are ``dear``, also with fewer of them."""
+        """The NPU with each kind of RAM for its kernels; where DSP blocks are ``dear``, also with fewer of them."""
         if dear or not self._each:
             for npu in islice(saving(self.npu, dear), len(self._each), None):
                 saved = {key: npu.value(key) for key in SAVED}
@@ -128,7 +128,7 @@ class SizedFolding(NamedTuple):
     npu: Npu
     """Its folding with the sizes."""
     besides: dict[str, Any]
-    """What else it has, by parameter."""
+    """Further values, by parameter."""
     area: Resources
     """Of the NPU without the gearboxes at its outlets."""
     lanes: int
@@ -608,8 +608,8 @@ class NpuChoices:
         return all(added_fits(npu, *kernels) for kernels in added)
 
     def _sized(self, indices: Indices, folding: Folding, dear: bool) -> list[SizedFolding]:
-        """What an NPU of that folding may be: its memories are as large as its layers need, its kernels in each kind of
-        RAM; where DSP blocks are ``dear``, also with fewer of them."""
+        """NPUs of that folding: memories are as large as the layers need, kernels in each kind of RAM; where DSP blocks
+        are ``dear``, also with fewer of them."""
         dear = dear and folding.npu.multiplies
         if dear not in folding.sized:
             sized = self._with_memories(indices, folding.npu)

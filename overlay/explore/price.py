@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from bitloom.overlay.area.netlist import Resources
 
 OVER = 1e7
-"""LUTs for being over a limit by as much as it is: more than whatever keeps to it."""
+"""LUTs for an excess of a whole limit: more than any NPU that keeps to the limits costs."""
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,8 @@ class Price:
     npu: float = 0
     """LUTs for an NPU, beside all that it takes; may be negative."""
     limits: Mapping[str, float] = field(default_factory=dict)
-    """What an NPU that is a design's only one may take, by names of `Resources`: one over a limit costs more than all
-    that aren't."""
+    """Limits of an NPU that is a design's only one, by names of `Resources`: one over a limit costs more than all that
+    aren't."""
 
     @property
     def dear(self) -> bool:

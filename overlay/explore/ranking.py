@@ -19,7 +19,7 @@ def pareto(rows: Iterable[Row]) -> list[Row]:
 
 
 def merit(row: Row, budget: Budget) -> tuple[float, float]:
-    """What the budget asks to be small: LUTs if a rate is given, else cycles; then the other of the two."""
+    """Numbers that the budget asks to be small: LUTs if a rate is given, else cycles; then the other of the two."""
     pair = (row.figures.lut, row.figures.cycles)
     return pair if budget.cycles is not None else pair[::-1]
 

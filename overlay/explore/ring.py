@@ -148,7 +148,7 @@ class _RingNpus:
         return (cost, mapped_npus) if cost < below else None
 
     def _alike(self, group: Sequence[int]) -> list[dict[str, int]]:
-        """What NPUs may have in common: KFP and the taps of a beat, or on binary ones KGP and OL."""
+        """Values that NPUs may have in common: KFP and the taps of a beat, or on binary ones KGP and OL."""
         if len(group) == 1:
             return [{}]
         bares = [self.choices.bare(self.indices_by_npu[n]) for n in group]

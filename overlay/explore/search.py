@@ -47,7 +47,7 @@ VARIED, ROUNDS = 2, 2
 """Rows that are varied at a time for each setting of the sweep, beside the best and the nearest one, and how often: the
 second time those that came of the first."""
 MAP_ORDERS = ("both", *dict.fromkeys(setting.map_order for setting in SETTINGS))
-"""What ``explore`` takes as map order."""
+"""Values of ``map_order`` of ``explore``."""
 STREAMED_WEIGHTS = {"auto": (False, True), "never": (False,), "always": (True,)}
 """Whether weights come down the stream: what of it is tried."""
 
@@ -136,14 +136,14 @@ class Explored:
     front: tuple[Row, ...]
     """Rows that no other beats in both LUTs and cycles, fastest first: those within the budget, where there are any."""
     best: Row | None
-    """What the budget asks for: the fastest row, or the smallest one if a rate is asked for. None where nothing that
-    was found keeps to the budget."""
+    """The row that the budget asks for: the fastest one, or the smallest one if a rate is asked for. None where no row
+    keeps to the budget."""
     nearest: Row | None = None
     """Where ``best`` is None: the row that is least over its limits."""
     tried: int = 0
     """Designs that were tried."""
     varied: tuple[str, ...] = ()
-    """What was varied beside the foldings, a few words each."""
+    """Things that were varied beside the foldings, a few words each."""
     layers: tuple[str, ...] = ()
     """Names of the layers as the mapping of the best candidate, or of the nearest one, counts them, in the order of
     computing."""
@@ -418,7 +418,7 @@ def _to_vary(rows: Sequence[Row], budget: Budget, count: int) -> list[Row]:
 
 
 def _refined(model: Model, rows: Sequence[Row], budget: Budget, best: Row | None) -> list[Row]:
-    """The best row that fails only by its latency, refined until it keeps to it.
+    """The best row that fails only by its latency, refined until the row keeps to the budget's latency.
 
     Rows that are no better than ``best`` are not looked at. Where none comes down to the latency, these rows are
     refined as far as they go, so that the nearest one is known.

@@ -36,9 +36,9 @@ class Searched:
     title: str = ""
     """Heading of its column in the table of NPUs; nothing where it has none."""
     words: str = ""
-    """What the last column says of an NPU in which it isn't the default; "{}" stands for the value."""
+    """Words in the last column for an NPU in which the value isn't the default; "{}" stands for the value."""
     searched: str = ""
-    """What is said of a search that varies it."""
+    """Words for a search that varies the value."""
     tried: Tried | None = None
     """The numbers that are tried; None of a value that loops of one_npu.py choose otherwise."""
 
@@ -80,7 +80,7 @@ TRIED: Mapping[str, Mapping[str, Tried]] = {
     "binary": {"accumulators": Tried(ACCUMULATORS, lambda layer: layer.with_former is not None)},
     "integer": {value.name: value.tried for value in SEARCHED if value.tried},
 }
-"""What is tried, by engine and name of a value."""
+"""Numbers that are tried, by engine and name of a value."""
 FASTEST = {name: tried.numbers[-1] for values in TRIED.values() for name, tried in values.items()}
 """The last of these numbers by name."""
 

@@ -1,4 +1,4 @@
-"""What the search tries at a time, the candidate that comes of it, and how prices rise where a budget is exceeded."""
+"""Tasks of the search, the candidate that a task makes, and how prices rise where a budget is exceeded."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ class Connection:
     """How NPUs shall be connected, and of which engines."""
 
     engines: Engines
-    """What computes the layers."""
+    """Engines of the NPUs."""
     mapping: tuple[int, ...] | None = None
     """NPU of each layer; None: a chain, in which the search chooses."""
     closed: bool = False

@@ -1,4 +1,4 @@
-"""What the search tries for one interval: NPUs in a chain or a ring, at prices that rise until the budget holds.
+"""Tries of the search for one interval: NPUs in a chain or a ring, at prices that rise until the budget holds.
 
 An interval is the number of cycles that a frame may take on each NPU. Prices stand for limits: where block RAM or lanes
 are over the budget, they are charged more, until the NPUs keep to it. What came of it is then varied (variations.py).
@@ -45,7 +45,7 @@ BEATEN = 0.9
 """Share of the cycles that the search knows of NPUs with which a row must do to leave nothing to be gained from them:
 they may take fewer than that, though not that much."""
 FAR = 1.05
-"""Share of a limit beyond which it isn't asked by how much exactly a candidate is over it."""
+"""Share of a limit beyond which a candidate's exact excess isn't asked for."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class Tries:
         self._areas: dict[tuple[tuple[Npu, ...], int], Resources] = {}
         self._fitting: tuple[Figures, ...] = ()
         self._asked = list[NpuChoices]()
-        """What was asked for NPUs and keeps what it worked out, that which was asked last behind."""
+        """Choices that were asked for NPUs and keep their results, the latest ones last."""
 
     def know(self, rows: Iterable[Row]) -> None:
         """Take these rows as known: what they beat is not run any more. Rows of tasks that are under way are not among
@@ -268,8 +268,8 @@ class Tries:
         return list(islice((row for row in rows if row is not None), 1))
 
     def offers(self, task: Task, rounds: int = ROUNDS) -> Iterator[Offer]:
-        """What a task comes to at its price, and at prices that rise for what is over its limit: so many at most, and
-        none behind one of which nothing that has a price is over its limit."""
+        """Offers of a task: at its price, and at prices that rise for each resource over its limit. ``rounds`` offers
+        at most; the last one is the first in which no resource with a price is over its limit."""
         for _ in range(rounds):
             mapped_npus = self.mapped_npus(task)
             if mapped_npus is None:
@@ -293,7 +293,7 @@ class Tries:
 
     def _hopeless(self, candidate: Candidate) -> dict[str, float]:
         """The excess of a candidate, as `over` says it, where it is far above the budget; nothing unless a run of the
-        flow model takes long, which then need not be."""
+        flow model takes long, as then such a run is left out."""
         return {key: value for key, value in self.over(candidate).items() if value > FAR} if self.heavy else {}
 
     def _is_beaten(self, candidate: Candidate, cycles: int) -> bool:

@@ -22,7 +22,7 @@ MOST_JOBS = 256
 AHEAD = 2
 """Tasks for each process that are on their way, so that none waits for the next."""
 NO_DASK = f"--scheduler needs dask.distributed: {pip_install('cluster')}"
-"""What to install for a cluster."""
+"""Message where a cluster's package is missing: the command that installs it."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Workers:
 
 
 _WORK: Callable[[Any], Any]
-"""What a process does with every task that it gets."""
+"""Function that a process calls with every task that it gets."""
 
 
 def _begin(work: Callable[[Any], Any]) -> None:
@@ -111,7 +111,8 @@ def _do(task: Any) -> Any:
 
 
 def end_with_parent() -> None:
-    """Let this process end when the one that began it does, even where that one is killed: nobody waits for it then."""
+    """Let this process end when its parent does, even where the parent is killed: nobody waits for this process
+    then."""
     parent = parent_process()
     assert parent is not None
 

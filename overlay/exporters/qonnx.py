@@ -100,7 +100,7 @@ class _Writer:
         return message
 
     def _info(self, tensor: str, values: Map, flat: bool) -> Any:
-        """What the file says of a tensor."""
+        """Entry of the file for a tensor: its type and shape."""
         size = [] if flat else [values.height, values.width]
         return self._helper.make_tensor_value_info(tensor, 1, ["N", values.channels, *size])
 

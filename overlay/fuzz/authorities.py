@@ -1,4 +1,4 @@
-"""What the tools that files come from compute of them: onnxruntime, qonnx, and TFLite's reference kernels.
+"""Results of the tools from which files come: onnxruntime, qonnx, and TFLite's reference kernels.
 
 None of them is needed to import files. Which ones are installed, `missing` says.
 """
@@ -68,9 +68,9 @@ class Authority:
     """A tool that computes files."""
 
     package: str
-    """What pip calls it."""
+    """Name of the package, for pip."""
     module: str
-    """What Python imports."""
+    """Name of the module that Python imports."""
     run: Callable[[bytes, bytes, Array], Computed]
     """``run(data, twin, images)``; ``twin`` is as in `RandomFile`."""
 
@@ -136,7 +136,7 @@ def _steps_of_outputs(data: bytes) -> list[FileNumbers | None]:
 
 
 def _read_by_quantisers(data: bytes, images: Array) -> list[tuple[Array, Array]]:
-    """What `_to_boundary` says of each quantiser of an ONNX file, of (N, ...) values."""
+    """Results of `_to_boundary` for each quantiser of an ONNX file, each of (N, ...) values."""
     import onnx
     from onnx import numpy_helper
 

@@ -141,7 +141,7 @@ IMPORTED = {
     ),
     "binary": SINGLE["k3_g5"],
 }
-"""What networks from files of other tools run on, by their engine."""
+"""Designs for networks from files of other tools, by their engine."""
 
 OUTPUTS = {
     "int_outputs": Design(

@@ -80,7 +80,7 @@ class FileKind:
     """A kind of file."""
 
     name: str
-    """What it is called."""
+    """Name of the kind."""
     file: str
     """Name of the file to damage."""
     write: Callable[[Path], object]

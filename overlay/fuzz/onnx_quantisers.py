@@ -1,4 +1,4 @@
-"""What random ONNX files of each form have for quantisers and for quantised weights."""
+"""Quantisers and quantised weights of random ONNX files, in each of their forms."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

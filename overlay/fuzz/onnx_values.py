@@ -129,7 +129,7 @@ class OnnxValues(OnnxQuantisers):
         return self.quantised(self.node(op, *first, real, gate), here.shape, (here.low / 2, here.high))
 
     def compared(self, real: str, here: OnnxMap) -> str:
-        """What is true of a map's real numbers: a comparison with a number, or of two of these."""
+        """Tensor of truth values of a map's real numbers: a comparison with a number, or of two of these."""
         kind = self.pick.of(["Greater", "Less", "GreaterOrEqual", "LessOrEqual", "Equal", "Not", "And", "Or"])
         if kind == "Not":
             return self.node(kind, self.compared(real, here))

@@ -132,7 +132,8 @@ class OnnxWeights(OnnxValues, OnnxPlaces):
         return self.quantised(real, shape, (-SPREAD * spread, SPREAD * spread))
 
     def after(self, real: str, shape: Shape, reach: tuple[float, float]) -> OnnxMap:
-        """What follows a layer: perhaps batch normalisation, mostly an activation, in either order; and a quantiser."""
+        """Append the nodes behind a layer, and return their map: perhaps batch normalisation, mostly an activation, in
+        either order; and a quantiser."""
         normalises = len(shape) > 1 and self.chance(4)
         last = self.chance(3)
         if normalises and not last:

@@ -77,7 +77,7 @@ def _joined(fields: list[WireField]) -> bytes:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """An integer, and where it ends; (0, -1) if it doesn't."""
+    """An integer, and where it ends; (0, len(data) + 1) if it doesn't end."""
     value = shift = 0
     while 0 <= at < len(data) and shift < 70:
         value |= (data[at] & 127) << shift

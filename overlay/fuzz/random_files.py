@@ -1,4 +1,4 @@
-"""What random files of all formats have in common: steps that each read maps of a file and make others.
+"""Base of random files of all formats: steps that each read maps of a file and make others.
 
 A format is a subclass: its steps, its input, and what a file of it ends in. A step that can't read a map gives None,
 and another one is picked.

@@ -12,7 +12,7 @@ from .pick import Pick
 from .random_files import RandomFile
 
 CLOSINGS = (*OVER_CLASSES, "Sigmoid")
-"""What the host computes at an end, with values of its own."""
+"""Functions that the host computes at an end, with values of its own."""
 EXACT_TRIES = 30
 """Files that are begun at most until floating point is exact in one."""
 
@@ -55,7 +55,8 @@ class OnnxDrawing(OnnxWeights):
         return RandomFile(data=self._file(self._nodes, outputs), twin=twin, halves=halves)
 
     def end(self, here: OnnxMap) -> str:
-        """What files end in: perhaps a dense layer, real numbers, and what the host computes; gives the tensor."""
+        """Append the end of a file, and return its tensor: perhaps a dense layer; real numbers, and a function of the
+        host."""
         if self.pick.flip():
             here = self.dense(here)
         closing = self.pick.of([*CLOSINGS, "", "", "", ""])

@@ -30,7 +30,7 @@ FIXED: dict[str, ScaleAndZero] = {
 """Scale and zero point of results, of kernels that take these alone."""
 INPUTS = ("INT8", "INT8", "INT8", "UINT8", "FLOAT32")
 RMS = 60
-"""What the root mean square of a map's integers less their zero point is taken to be."""
+"""Root mean square that is assumed of a map's integers less their zero point."""
 WEIGHT_RMS = 73
 """The same of weights, which are any of -127 .. 127."""
 
@@ -48,7 +48,7 @@ class TfliteMap:
 
     @property
     def values(self) -> ScaleAndZero:
-        """What its integers are worth."""
+        """Scale and zero point of its integers."""
         return self.scale, self.zero
 
 
@@ -591,7 +591,8 @@ class TfliteDrawing(Drawing[TfliteMap]):
         return self.operator("RESHAPE", here, shape, constants=[self.constant(np.array(shape, np.int32))])
 
     def end(self, here: TfliteMap) -> TfliteMap:
-        """What files end in: perhaps a dense layer, what the host computes, and real numbers."""
+        """Append the end of a file, and return its map: perhaps a dense layer, a function of the host, and real
+        numbers."""
         if self.pick.flip():
             here = self.dense(here)
         closing = self.pick.of([*AT_THE_END, "", "", "", ""])

@@ -57,7 +57,7 @@ from .tflite_curves import (
 from .tflite_rules import HIGH, LOW, TensorScale
 
 ADVICE = "use Relu, or a quantiser"
-"""What to do instead of an activation that is not imported."""
+"""Advice instead of an activation that is not imported."""
 MOST_POWER = 8
 """Exponent of a power at most."""
 
@@ -75,7 +75,7 @@ class ActivationFunction:
     qlinear: bool = False
     """Whether onnxruntime has it of integers with their scales, too: Sigmoid is QLinearSigmoid then."""
     kernel: TableKernel | None = None
-    """What TFLite's kernel computes; None of those that have none, or that the host alone computes."""
+    """Table that TFLite's kernel computes; None of functions that have no kernel, or that the host alone computes."""
     constants: tuple[str, ...] = ()
     """Further inputs, in their order, each of one number or of one a channel: options of TFLite's kernel."""
     drawn: Callable[[np.random.Generator], Mapping[str, Any]] | None = None
@@ -208,7 +208,7 @@ ACTIVATIONS = (
 """All activation functions that the import knows by name."""
 
 AT_THE_END = {activation.tflite: activation.onnx for activation in ACTIVATIONS if activation.at_the_end}
-"""What the host computes at a network's end: TFLite's name -> ONNX's, which is the host's word."""
+"""Functions that the host computes at a network's end: TFLite's name -> ONNX's, which is the host's word."""
 OVER_CLASSES = tuple(activation.onnx for activation in ACTIVATIONS if activation.function is None)
 """Functions of all classes together, which the host alone computes."""
 CURVES = {activation.tflite: activation for activation in ACTIVATIONS if activation.kernel}

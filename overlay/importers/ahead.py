@@ -1,4 +1,4 @@
-"""What comes on a branch behind an operation: where a step of the walk depends on what will read its tensor.
+"""Looks ahead on a branch: where a step of the walk depends on the operations that will read its tensor.
 
 Each function gets the operations behind the step, in their order.
 """
@@ -39,8 +39,8 @@ def pools_again(operations: Sequence[Operation]) -> bool:
 
 
 def differs_by_channel(operations: Sequence[Operation], view: MapView) -> bool:
-    """Whether behind a tensor a quantiser comes before weights and means, and it, or a line before it, is a channel's
-    own.
+    """Whether behind a tensor a quantiser comes before weights and means, and the quantiser, or a line before the
+    quantiser, is a channel's own.
 
     Max pools that come before it are taken first, because only there a channel may still fall.
     """

@@ -30,7 +30,7 @@ class Branch:
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The tensors that it begins at: several if it begins with a join."""
+        """The tensors that the branch reads first: several if the branch begins with a join."""
         return self.operations[0].reads
 
     @property
@@ -84,7 +84,7 @@ class BranchEnd:
     view: MapView
     """The tensor."""
     closing: tuple[tuple[Closing, Array], ...]
-    """What the host does at the end, each with the index of what it reads."""
+    """Functions that the host computes at the end, each with the index of the values that it reads."""
     behind: tuple[Operation, ...]
     """The operations of the branch behind the map."""
 

@@ -58,8 +58,8 @@ class EngineChoice:
     why: str
     """One sentence about the engines."""
     costs: Mapping[str, EngineCost | str] = field(default_factory=dict)
-    """By engine: what the network would cost on it alone, or why it can't compute all; under "both", what it costs on
-    the two that were chosen."""
+    """By engine: the cost of the network on this engine alone, or the reason why the engine can't compute all of the
+    network; under "both", the cost on the two engines that were chosen."""
 
 
 def choices(graph: SectionGraph, engine: str = "auto") -> list[EngineChoice]:
@@ -145,7 +145,7 @@ class _Chooser:
         return [line for line in sections if line] or [line for line in self._map_refusals(engines) if line]
 
     def cost_of_all(self, engine: str) -> EngineCost | str:
-        """What the network costs on one engine, or why the engine can't compute it."""
+        """Cost of the network on one engine, or the reason why the engine can't compute it."""
         reason = next(iter(self.reasons(self.all(engine))), "")
         return reason or self._cost(self.all(engine))
 

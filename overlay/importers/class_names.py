@@ -28,7 +28,7 @@ ZIP_TAIL = 22 + (1 << 16)
 _QUOTED = r"'[^'\\]*'|\"[^\"\\]*\""
 _ENTRY = rf"(?:(\d{{1,6}})\s*:\s*)?({_QUOTED})"
 _PYTHON = re.compile(rf"[\[({{]\s*{_ENTRY}(?:\s*,\s*{_ENTRY})*\s*(?:,\s*)?[\])}}]", re.ASCII)
-"""What Python's repr writes for a list, tuple or mapping of strings without a backslash."""
+"""Text that Python's repr writes for a list, tuple or mapping of strings without a backslash."""
 
 
 def lines_of(data: bytes) -> list[str]:

@@ -277,7 +277,7 @@ class _Emitter:
         return Built(map_encoding=str(encoding), range=(encoding.low, encoding.high), levels=section.map.levels)
 
     def _sums(self, section: WeightSection, weights: Weights, held: Held) -> Line:
-        """What the sums of integers are worth; behind it lies the section's chain."""
+        """Real numbers that the sums of integers stand for, as a line, in front of the section's chain."""
         line = worth(section.lead, section.source, held)
         # With one denominator for all channels, so that the products of each output are those of integers.
         divisor = lcm(*(add.denominator for add in line.add))

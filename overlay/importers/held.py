@@ -54,7 +54,7 @@ class SeveralZeroPoints(ImportRefused):
 
 
 def worth(lead: Line, source: Quantised, held: Held) -> Line:
-    """What an integer of a held map stands for, for each channel: real = multiply * integer + add."""
+    """Real number that an integer of a held map stands for, for each channel: real = multiply * integer + add."""
     step = source.step * lead.multiply / held.stride
     return Line(multiply=step, add=lead.multiply * source.base + lead.add - step * held.zero)
 

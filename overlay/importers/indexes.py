@@ -356,7 +356,8 @@ class Blocks:
 
     @classmethod
     def of(cls, index: Array, size: MapSize, axes: tuple[int, ...] = (1, 2, 3)) -> "Blocks | None":
-        """What a tensor with this index is of a map; None if it doesn't have all values once, in blocks.
+        """The blocks of a map that a tensor with this index has; None if the tensor doesn't have all values once, in
+        blocks.
 
         ``axes``: those of channels, rows and columns, if they can be; of a map of one position several can."""
         rows, columns, channels = size

@@ -55,7 +55,7 @@ class MapView:
     size: MapSize
     """Of the map."""
     padded_with: Fraction = Fraction(0)
-    """What stands at padded places, where the tensor has any."""
+    """Number at padded places, where the tensor has any."""
     channels_last: bool = False
     """Whether tensors of the file have their channels last, but for those that windows read."""
 
@@ -139,7 +139,7 @@ class MapView:
         return replace(self, index=padding.around(self.index, OUTSIDE), padded_with=padding.value)
 
     def behind(self, link: Link, value: Fraction) -> Fraction:
-        """What a link behind it makes of a number that stands at padded places: the same one in every channel."""
+        """Number at padded places behind a link, in front of which it is ``value``: the same one in every channel."""
         channels = 1 if link.is_uniform else self.size[2]
         return _same_value(np.array([link.value(value, channel) for channel in range(channels)], object))
 

@@ -1,4 +1,5 @@
-"""What an operator's function works on: a node, what is known of its tensors, and the operations that it appends."""
+"""Working place of an operator's function: a node, known facts of its tensors, and the operations that the function
+appends."""
 
 import math
 from collections.abc import Iterator, Sequence

@@ -411,7 +411,7 @@ class Padding(Operation):
     widths: tuple[tuple[int, int], ...]
     """tuple of (int, int): of each axis, how many come before and behind."""
     value: Fraction
-    """What they are."""
+    """The number that is put in."""
     growth: tuple[int, ...] = ()
     """tuple of int: of each axis, how far apart neighbours then are; nothing: 1 in all axes."""
 

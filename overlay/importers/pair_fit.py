@@ -43,7 +43,7 @@ class Pairs:
     wanted: Array
     """(m, n) int64: results."""
     slopes: tuple[Fraction, ...]
-    """What the layer's factors would be, were they fractions."""
+    """Exact factors of the layer, of which its integers are to be found."""
     offset: Fraction
     """Rounding and clips aside, a result is the layer's total with the factors ``slopes``, + offset."""
 

@@ -21,7 +21,7 @@ from .tflite_kernels import run_kernel
 
 Inputs = Sequence[Any]
 Definition = Callable[[Inputs, Mapping[str, Any]], Array]
-"""What an operator makes of its inputs and attributes."""
+"""Results of an operator, as a function of its inputs and attributes."""
 MOST_COPIED = 1 << 22
 """Values of windows that are copied at once."""
 
@@ -299,8 +299,8 @@ def reference(node: SourceNode, inputs: Sequence[Array | None], opset: int) -> A
 
 
 def _within_integers(node: SourceNode, x: Any, scale: Any) -> Array:
-    """What QuantizeLinear reads, so that no quotient is beyond 2 ** 30: ONNX's reference takes integers of 32 bits of
-    it before it cuts off. The result has 16 bits at most, so that it is the same."""
+    """Input of QuantizeLinear, clipped so that no quotient is beyond 2 ** 30: ONNX's reference makes integers of 32
+    bits of quotients before it clips them. Results have 16 bits at most, so that they stay the same."""
     if np.ndim(scale):
         shape = [1] * np.ndim(x)
         shape[int(node.attributes.get("axis", 1))] = -1

@@ -174,7 +174,7 @@ def _is_function(operation: Operation | None) -> TypeGuard[Function]:
 
 
 def _curve_name(functions: Sequence[Sequence[Function]]) -> str:
-    """What messages call the first curve among functions; empty if there is none."""
+    """Name, for messages, of the first curve among functions; "" if there is none."""
     links = [operation.link for way in functions for operation in way if isinstance(operation, Elementwise)]
     return next((link.name for link in links if link.looked_up), "")
 

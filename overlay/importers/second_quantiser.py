@@ -42,7 +42,7 @@ class KeptBoundaries:
     """The boundaries of a first quantiser that are left where both are one."""
 
     base: Fraction
-    """What the lowest level of the map is worth then."""
+    """Real number of the map's lowest level then."""
     places: tuple[int, ...]
     """Numbers of the boundaries, rising: each begins another level."""
 
@@ -65,7 +65,7 @@ class SecondQuantiser:
     verb: str
     """For messages, what the section that makes the map does with those that it reads."""
     links: LinkChain
-    """What lies between both quantisers."""
+    """Links between both quantisers."""
     levels: Levels
     """The second quantiser: its numbers of channels are in the order of golden's map."""
     channels: int

@@ -77,9 +77,9 @@ class MapReading:
     order: Array
     """int64 array: the place of each value of that tensor in golden's map."""
     links: tuple[Link, ...] = ()
-    """What lies between the map and that tensor, a channel."""
+    """Links between the map and that tensor, a channel."""
     padded_with: Fraction = Fraction(0)
-    """What stands at places of the tensor that are none of golden's map."""
+    """Number at places of the tensor that are none of golden's map."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -99,7 +99,7 @@ class Section(ABC):
     size: MapSize
     """Of what it makes in front of pools."""
     quantised: Quantised | None = None
-    """What the quantiser makes; None where sums go to the output."""
+    """The map that the quantiser makes; None where sums go to the output."""
     pools: tuple[Window, ...] = ()
     """Pools behind the quantiser: of maxima, but for the last one where the map is averaged."""
     shifts: tuple[int, ...] = ()
@@ -115,7 +115,7 @@ class Section(ABC):
     @property
     @abstractmethod
     def verb(self) -> str:
-        """What becomes of the maps that it reads, for messages: they are added, for example."""
+        """Word for messages on what becomes of the maps that the section reads, such as "added"."""
 
     @property
     def integer_only(self) -> bool:
@@ -144,7 +144,7 @@ class WeightSection(Section):
     window: Window | None
     """None for a dense layer, whose window is the whole map."""
     lead: Line
-    """What the map is worth that weights read: real = multiply * (base + step * level) + add, a channel."""
+    """Real numbers of the map that weights read: real = multiply * (base + step * level) + add, a channel."""
     chain: tuple[Link, ...] = ()
     """From the sums to the quantiser, or to the output."""
     inner: tuple[Window, ...] = ()
@@ -219,7 +219,7 @@ class PairSection(Section):
     join: PairOperation
     """The operation that makes one map of two."""
     between: tuple[Elementwise, ...] = ()
-    """What lies between it and its quantiser: lines and bends that are alike in all channels."""
+    """Links between the operation and its quantiser: lines and bends that are alike in all channels."""
     quantiser: Levels | None = None
     """Its quantiser, alike in all channels; None where the operation is a table of integers."""
 
@@ -287,7 +287,7 @@ class OutputMap:
     source: Quantised | None
     """The levels of the map, and what they are worth in front of ``links``; None of sums."""
     links: tuple[Link, ...]
-    """What the host computes of what the map is worth, a channel."""
+    """Links that the host computes behind the map's real numbers, a channel."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -297,7 +297,7 @@ class SectionOutput:
     tensor: str
     """Its name in the operations."""
     maps: tuple[OutputMap, ...]
-    """What it is put together from: one map, or those that a concatenation at the network's end joins."""
+    """Maps of which it is put together: one, or those that a concatenation at the network's end joins."""
     order: Array
     """The place of each of its values among those of the maps, one map behind the other."""
     closing: tuple[str, ...]
@@ -348,7 +348,8 @@ class SectionGraph:
     operations: tuple[Operation, ...]
     """All operations that an output depends on."""
     front: tuple[Link, ...]
-    """What the host does with an image, a channel, before it quantises it; nothing where integers come in."""
+    """Links that the host computes of an image, a channel, before it quantises the image; none where integers come
+    in."""
     source: Quantised
     """Map 0, which the accelerator reads."""
     size: MapSize
@@ -392,8 +393,8 @@ class SectionGraph:
 
     @property
     def integer_only(self) -> str:
-        """What its sections do with maps that needs the integer engine, such as "added and concatenated"; empty if
-        nothing does."""
+        """Words for what its sections do with maps that needs the integer engine, such as "added and concatenated"; ""
+        if nothing does."""
         verbs = {section.verb for section in self.sections if section.integer_only}
         return " and ".join(sorted({*verbs, *["sent as several outputs"] * (len(self.leaving) > 1)}))
 

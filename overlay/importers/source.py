@@ -41,7 +41,7 @@ class SourceNode:
     """An operator of a file."""
 
     name: str
-    """The file's name of it, or its operator and number where it has none."""
+    """The node's name in the file, or its operator and number where the file has no name."""
     op: str
     """The operator, such as ``"Conv"``."""
     domain: str = STANDARD
@@ -112,7 +112,7 @@ class SourceGraph:
     outputs: tuple[str, ...]
     """The tensors that are asked for, in the file's order, each once."""
     output_names: tuple[str, ...]
-    """What the file calls the outputs; the host's numbers may be those of a tensor in front of a conversion."""
+    """Names of the outputs in the file; the host's numbers may be those of a tensor in front of a conversion."""
     nodes: tuple[SourceNode, ...]
     """Each behind those whose outputs it reads."""
     constants: Mapping[str, Array]
@@ -122,7 +122,8 @@ class SourceGraph:
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """Of tensors, where the file says them."""
     detections: Detections | None = None
-    """What the file makes of the first three outputs in the end, which are then none of its own."""
+    """The last step of a detector, behind the first three outputs, which are then none of the file's own; None where
+    there is none."""
     labels: tuple[Labels, ...] = ()
     """Names of classes that the file brings along, unchecked."""
 

@@ -1,4 +1,4 @@
-"""What a walk stands at, between two operations: a tensor of a map, of sums or of means; and what may follow each.
+"""Stands of a walk, between two operations: a tensor of a map, of sums or of means; and what may follow each.
 
     AtMap   values of a quantised map --links--> the tensor
     AtSums  sums of weights, whose section is open until a quantiser comes --links, max pools--> the tensor
@@ -193,7 +193,7 @@ class AtMap(Stand):
         return self.at(view.with_index(index)), replace(operation, window=window)
 
     def _worth_of(self, value: Fraction) -> Fraction:
-        """What a value of the map is worth behind the links, which must be alike in all channels."""
+        """Number behind the links of a value of the map; links must be alike in all channels."""
         for link in self.links:
             value = self.trail.view.behind(link, value)
         return value

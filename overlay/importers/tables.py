@@ -40,7 +40,7 @@ class Table:
 
     @property
     def functions(self) -> list[Stepped]:
-        """What becomes of integers in each channel, or in all: levels."""
+        """Functions of integers in each channel, or one for all channels, whose results are levels."""
         return [Stepped.of_values(self.source.zero, row) for row in self.levels.rows.tolist()]
 
 

@@ -1,4 +1,4 @@
-"""What is known of a file's tensors: as its nodes are rewritten, one behind the other, it becomes more."""
+"""Known facts of a file's tensors: as its nodes are rewritten, one behind the other, it becomes more."""
 
 from dataclasses import dataclass, field
 
@@ -32,7 +32,7 @@ class Tensors:
 
     @classmethod
     def of(cls, graph: SourceGraph) -> "Tensors":
-        """What a file says: its constants, and shape and type of its input."""
+        """Facts that a file says: its constants, and shape and type of its input."""
         source = graph.source
         ends = integer_ends(source.dtype)
         ranges = {} if ends is None else {source.name: ends}

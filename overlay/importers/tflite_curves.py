@@ -1,4 +1,5 @@
-"""What TFLite's kernels of activations make of each int8 value, as a table of all 256, before it is clipped to int8.
+"""Results of TFLite's kernels of activations for each int8 value, as a table of all 256, before they are clipped to
+int8.
 
 Most kernels have such a table, too: they make it in single precision, as the interpreter prepares the operator.
 HARD_SWISH has products of 16 bits; LEAKY_RELU and PRELU have those of a convolution, rounded twice, with one multiplier

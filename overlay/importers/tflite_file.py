@@ -208,7 +208,7 @@ class _GraphBuilder:
         return kinds - {"BOOL"} == {"FLOAT32"} and operator.options.get("activation", "NONE") == "NONE"
 
     def _detections(self, operator: OperatorTable) -> Detections:
-        """What the operator at a detector's end does."""
+        """The detector's last step, which the operator at the end computes."""
         kinds = [self._tables.tensors[number].kind for number in operator.inputs]
         if kinds != ["FLOAT32"] * 3:
             raise ValueError(f"boxes, scores and anchors must be of type FLOAT32, got {', '.join(kinds)}")

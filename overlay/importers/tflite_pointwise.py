@@ -1,4 +1,4 @@
-"""What TFLite's kernels make of the int8 values at each place of several tensors, by its operator.
+"""Results of TFLite's kernels for the int8 values at each place of several tensors, by operator.
 
 Each is a function of the node's attributes, with the tensors' scales, and of int64 arrays. Of maps that are functions
 of one map it is a table, as of an activation that a converter has written as several operators: SELU is GREATER, MUL,

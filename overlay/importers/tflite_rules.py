@@ -157,7 +157,7 @@ SUM_SHIFT = 20
 def sums_of_pairs(
     first: tuple[float, int], second: tuple[float, int], result: tuple[float, int], sign: int = 1
 ) -> Array:
-    """What an addition or a subtraction makes of all pairs of int8 values, before it clips.
+    """Results of an addition or a subtraction for all pairs of int8 values, before they are clipped.
 
     Each value less its zero point is shifted to the left and scaled by half of its scale's share of the larger one; the
     sum or the difference is scaled to the result. All three scalings round twice.

@@ -32,7 +32,7 @@ class Mover:
 
 
 def run_constants(node: SourceNode, inputs: Sequence[Array | None]) -> Array:
-    """What an operator of MOVERS makes of constants.
+    """Result of an operator of MOVERS for constants.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def run_constants(node: SourceNode, inputs: Sequence[Array | None]) -> Array:
 
 
 def run_moved(node: SourceNode, inputs: Sequence[Array | None]) -> Array:
-    """What an operator of MOVERS makes of a map, or of constants that are no shapes.
+    """Result of an operator of MOVERS for a map, or for constants that are no shapes.
 
     Raises
     ------

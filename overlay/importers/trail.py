@@ -1,4 +1,5 @@
-"""The trail of a walk: the tensor that it stands at, the map behind that, and the sections that it has made.
+"""The trail of a walk: the tensor at which the walk stands, the map behind that tensor, and the sections that the walk
+has made.
 
 A trail is a value. The stand of the walk has it (stands.py), and each step gives a stand with another one.
 """
@@ -97,8 +98,8 @@ class Trail:
         return replace(self, view=view)
 
     def taking(self, place: int) -> "Trail":
-        """The trail at the operation of that place. Its node counts among those of the next section, unless it was the
-        last one before, or the last section ends with it."""
+        """The trail at the operation of that place. The operation's node counts among those of the next section, unless
+        the same node was the last one before, or the last section ends with that node."""
         node = self.operations[place].name
         before = self.nodes or (self.last.nodes if self.last else ())
         nodes = self.nodes if node in before[-1:] else (*self.nodes, node)

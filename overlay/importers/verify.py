@@ -55,7 +55,7 @@ class Checked:
     name: str
     """The node, or the map."""
     against: str
-    """What it was compared with."""
+    """The definition, or the operations, with which it was compared, in words."""
     values: int
     """How many values were compared."""
     ties: int
@@ -148,7 +148,7 @@ def _that_occur(level: Array, imported: Imported) -> Array:
 
 
 def real_inputs(imported: Imported, inputs: Array) -> Array:
-    """What integers of the input map stand for, as the file's input: (N, *shape) float64.
+    """The file's input for integers of the input map: (N, *shape) float64.
 
     Where the host quantises, real numbers are found that are quantised to these integers.
     """
@@ -251,7 +251,7 @@ class _Span:
 
 
 def _steps(low: Array, high: Array, unit: float) -> tuple[Array, ...]:
-    """What a quantiser may make between two bounds; nothing if that is much."""
+    """Tensors of the values that a quantiser may make between two bounds, one for each step; none if they are many."""
     count = round(float((high - low).max(initial=0)) / unit)
     return tuple(np.minimum(low + number * unit, high) for number in range(count + 1)) if count <= MOST_STEPS else ()
 
@@ -288,7 +288,7 @@ def _ran(operation: Operation, spans: Sequence[_Span], near: float) -> _Span:
 
 
 def _moved(operation: Closing, others: Array, x: Array) -> Array:
-    """What Softmax or LogSoftmax makes of each value of x where all values beside it are ``others``."""
+    """Softmax or LogSoftmax of each value of x where all values beside that value are ``others``."""
     results = operation.run(others)
     with np.errstate(divide="ignore"):  # a share of 0 has no logarithm, and nothing is left beside a share of 1
         share = results if operation.op == "LogSoftmax" else np.log(results)
@@ -357,9 +357,9 @@ class _Tensor:
     """A tensor between two of golden's maps, or of such a map."""
 
     span: _Span
-    """What operations make, from golden's maps before."""
+    """Results of the operations, from golden's maps before."""
     held: Array | None
-    """What golden's integers stand for, where these are known."""
+    """Real numbers that golden's integers stand for, where these are known."""
 
     @property
     def read(self) -> _Span:
@@ -426,7 +426,8 @@ def levels_off(imported: Imported) -> dict[str, int]:
 
 
 def held_values(imported: Imported, values: Array, reading: MapReading) -> Array:
-    """What golden's integers stand for in the tensor at which a section begins: (N, ...) float64, in its order."""
+    """Real numbers of golden's integers in the tensor at which a section begins: (N, ...) float64, in the tensor's
+    order."""
     held = imported.choice.held[reading.map]
     source = reading.source
     real: Array = float(source.base) + float(source.step) * ((values - held.zero) // held.stride)

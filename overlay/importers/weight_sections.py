@@ -23,7 +23,7 @@ from .sections import MapReading, MapSize, Quantised, WeightSection
 
 
 def lead_of(links: LinkChain, source: Quantised, channels: int) -> Line:
-    """What a map is worth to weights behind some links, as one line."""
+    """Real numbers of a map that weights read behind some links, as one line."""
     lead = Line.identity(channels)
     for link in links:
         line = link.joined(lead)

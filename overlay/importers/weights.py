@@ -1,5 +1,5 @@
-"""What becomes of a section's weights: scales of channels go into them, wide ones are cut into parts, and all are built
-in lowest terms, with an encoding.
+"""Weights of a section as layers have them: scales of channels go into them, wide ones are cut into parts, and all are
+built in lowest terms, with an encoding.
 
 Where channels of a map are multiplied with numbers of their own, such as their scales, the numbers of each sum are
 whole multiples of one number, which goes into what the sum is worth:
@@ -84,7 +84,7 @@ def integer_weights(weights: Weights) -> Weights:
 
 
 def weight_limit(values: Array) -> str:
-    """What weights of the integer engine must fit, and what they are; empty if they do."""
+    """Text on the limit that weights of the integer engine must keep, and on what they are; "" if they keep it."""
     if stored_bits(weight_encoding(values)) <= WEIGHT_BITS:
         return ""
     return f"{WEIGHT_BITS} bits, {-MOST_WEIGHT - 1}..{MOST_WEIGHT}, got {values.min()}..{values.max()}"

@@ -1,1 +1,1 @@
-"""What is around the device on a board: processing system, block design, handoff file, sources for a bitstream."""
+"""The surroundings of the device on a board: processing system, block design, handoff file, sources for a bitstream."""

@@ -116,9 +116,9 @@ class BlockDesign:
     board: Board | None = None
     """The board; None for a simulated one of no special kind."""
     dma: DmaCore = AMD
-    """What moves the device's streams."""
+    """The DMA that moves the device's streams."""
     packetizer: Packetizer | None = None
-    """What makes packets of a raw stream in front of the device; None: frames come by the DMA alone."""
+    """The core that makes packets of a raw stream in front of the device; None: frames come by the DMA alone."""
 
     def __post_init__(self) -> None:
         check_name("block design", self.name)

@@ -224,7 +224,7 @@ def smallest_board(area: Resources) -> Board:
 
 
 def how_large(holds: bool) -> str:
-    """What the board of `smallest_board` is, in words, by whether it holds the design."""
+    """Words for the board of `smallest_board`, by whether the board holds the design."""
     return "the smallest that holds it" if holds else "the largest: too small"
 
 

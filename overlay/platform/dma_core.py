@@ -14,7 +14,7 @@ class DmaCore:
     """A DMA in a block design. Names of pins are the core's own."""
 
     name: str
-    """What the command line calls it."""
+    """Name of the DMA on the command line."""
     vlnv: str
     """Vendor, library, name and version of the core."""
     registers: str

@@ -19,7 +19,7 @@ class BoardTarget:
     clock_mhz: float = CLOCK_MHZ
     """Clock of the device in MHz."""
     dma: DmaCore = AMD
-    """What moves its streams."""
+    """The DMA that moves its streams."""
     raw_stream: RawStream | None = None
     """A stream of the board's own, frames of which go to the device beside those of the DMA; for the sources of a
     bitstream alone."""

@@ -1,1 +1,1 @@
-"""What people look at: a report on a build, pictures for notebooks, waveforms."""
+"""Views for people: a report on a build, pictures for notebooks, waveforms."""

@@ -24,7 +24,7 @@ class CpuTime:
     kernels: float
     """``golden.kernels.packed.forward``."""
     kernels_by: str
-    """What these are: "C++", or "BLAS" where no compiler is found."""
+    """Maker of these kernels: "C++", or "BLAS" where no compiler is found."""
 
 
 def cpu_time(model: Model, images: np.ndarray) -> CpuTime:

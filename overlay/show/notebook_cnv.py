@@ -1,4 +1,4 @@
-"""What the notebook of CNV shows: photographs of CIFAR-10 where they are, else handwritten digits."""
+"""Images of the notebook of CNV: photographs of CIFAR-10 where they are, else handwritten digits."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

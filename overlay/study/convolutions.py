@@ -33,7 +33,7 @@ RUN_SECONDS = 5
 GRAPH_CALLS = 20
 """Calls that a GPU's graph has."""
 BASELINE = "torch fp32"
-"""What speed-ups are relative to."""
+"""Baseline of speed-ups."""
 
 TimedRow = dict[str, Any]
 

@@ -39,7 +39,7 @@ class LearningRun(Protocol):
 
     @property
     def figure(self) -> str:
-        """What is known of each epoch besides accuracy, one of `FIGURES`."""
+        """Name of the number that is known of each epoch besides accuracy, one of `FIGURES`."""
 
     @property
     def runner(self) -> str:

@@ -42,7 +42,8 @@ ORDER = 2_000_000
 STATES = "words"
 """Name of the states in a checkpoint."""
 RUNNERS = (WORDS, INTERPRETER, VERILATOR) = ("words", "interpreter", "verilator")
-"""What trains: golden/discrete/fixed.py, a batch at a time and without a clock; the interpreter; the hardware."""
+"""RUNNERS: the trainers. WORDS: golden/discrete/fixed.py, a batch at a time and without a clock; INTERPRETER: the
+interpreter; VERILATOR: the hardware."""
 EPOCH_SEEDS = 1 << 16
 """From one seed's first state of the generator to that of the next seed."""
 SLOWER_GAINS = 2
@@ -51,7 +52,7 @@ stop learning."""
 TIMELINE_SAMPLES = 4
 """Samples of the run whose work a timeline shows."""
 UNIT_NAMES = {"io": "data access", "array": "slaves", "vector": "own arithmetic"}
-"""What a timeline and tables call the units."""
+"""Names of the units in a timeline and in tables."""
 MOST_SEED = (1 << STATE_BITS) // EPOCH_SEEDS - 2
 """Seeds up to here have a state of the generator for each epoch."""
 
@@ -360,7 +361,7 @@ def sample_begins(work: Sequence[Work], machine: MachineParameters, training: Tr
 
 
 def work_of_a_sample(plan: MachinePlan, data: LearnData) -> list[Work]:
-    """What the units of the interpreter do for a sample among others, or a batch of samples side by side, up to the
+    """Work of the interpreter's units for a sample among others, or for a batch of samples side by side, up to the
     first instruction of the next one."""
     training = plan.training(data)
     machine, program, words = first_run(plan, data, max(TIMELINE_SAMPLES * training.side_by_side, training.batch))

@@ -19,7 +19,7 @@ from .machine_learning import MachinePlan, first_run, sample_begins
 BATCHES = 3
 """Batches of the run that is measured."""
 CONTROLLER = "controller"
-"""What CONFIG, NOP and JUMP need, which the controller does itself."""
+"""Unit of CONFIG, NOP and JUMP: the controller itself."""
 SAME_UNIT = "its own unit"
 """An instruction waits for the one before it in the same unit, which a queue can't change."""
 
@@ -126,7 +126,8 @@ def waits(work: Sequence[Work], machine: MachineParameters, begin: int, end: int
 
 
 def with_queues(work: Sequence[Work], machine: MachineParameters) -> list[Work]:
-    """When the same instructions would begin and end if an instruction that has to wait did so in a queue of its unit.
+    """The same instructions with the cycles in which they would begin and end if an instruction that has to wait did so
+    in a queue of its unit.
 
     The controller takes as long as it took for each, and waits only where it did something itself; an instruction in a
     queue begins when those before it in the queue are finished, and all earlier ones that conflict with it.

@@ -18,7 +18,8 @@ TOTALS = ("tuple_memory_bits", "table_bits", "memory_bits")
 
 
 def map_orders(model: Model, folding: Npu) -> dict[str, Any]:
-    """What each map order needs, and which of "pull" and "raster" "auto" takes: the one with fewer memory_bits.
+    """Memory that each map order needs, and the one of "pull" and "raster" that "auto" takes: the one with fewer
+    memory_bits.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ class TrainingData:
     classes: tuple[str, ...] = ()
     """Name of each class; () if they have no names."""
     tested: str = "to test"
-    """What the test images are, for people: ``to test`` or ``held out``."""
+    """Words for the test images: ``to test`` or ``held out``."""
     kept: int = 0
     """How many of the source's training images are not in ``images``, because they are kept for tests or held out."""
 

@@ -10,7 +10,7 @@ from .estimate import WORST_ERROR, estimate
 GRADE = "artix7-1"
 """Family and speed grade: the fabric of a PYNQ-Z1's or Z2's device."""
 HOW = f"estimated for {GRADE} without place and route, off by up to {WORST_ERROR:.0%} on other cores"
-"""What is said beside the figures."""
+"""Words beside the figures."""
 
 
 def clock_figures(design: Design, cycles_per_frame: float) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""What a wire takes, before anything is placed: a model by fan-out and by the size of the design.
+"""Delay of a wire, before anything is placed: a model by fan-out and by the size of the design.
 
     delay = (base + fan_out * log2(inputs of the net)) * (LUTs of the design / 1000) ^ 0.15
 

@@ -113,7 +113,7 @@ def simulation_overlay_files(
 
 
 def dma_text(design: BlockDesign, top: str, verilog: str) -> str:
-    """What stands behind the device's Verilog, whose top module is ``top``: our DMA and what connects both.
+    """Verilog behind the device's, whose top module is ``top``: our DMA, and the module that connects both.
 
     Modules that the device has, too, are left out: a module's name stands for one text. "" for AMD's DMA, which is no
     Verilog.

@@ -133,7 +133,7 @@ SIGNALS = ("in_issue", "place", *(f"{unit}_busy" for unit in UNITS))
 
 
 def hardware_work(machine: MachineParameters, program: Sequence[Instruction], data: Array) -> list[Work]:
-    """What the units of the hardware do in a run, as `Interpreter.work` has it, read from a waveform.
+    """Work of the hardware's units in a run, in the form of `Interpreter.work`, read from a waveform.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the commands bench cpu and bench gpu share: their options, the measurement, and the table."""
+"""Common parts of the commands bench cpu and bench gpu: their options, the measurement, and the table."""
 
 from collections.abc import Sequence
 

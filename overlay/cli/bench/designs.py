@@ -14,7 +14,7 @@ from bitloom.overlay.timing.design_clock import HOW, clock_figures
 from .figures import TITLES, check_exact, show_figures
 
 SHOWN = [key for key in TITLES if key != "weights"]
-"""What the table shows of the figures."""
+"""Figures that the table shows."""
 CLOCK = {"estimated_mhz": "MHz, estimated", "frames_per_second_at_it": "frames a second at it"}
 """Figures that the table shows with --clock, and their headings."""
 

@@ -1,4 +1,4 @@
-"""What the commands bench designs and bench mlperf-tiny share: the table of figures of simulated designs."""
+"""Common part of the commands bench designs and bench mlperf-tiny: the table of figures of simulated designs."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -21,7 +21,7 @@ TITLES = {
     "wait_table_per_frame": "waits for tables",
     "latency_cycles": "latency, cycles",
 }
-"""What tables call the figures."""
+"""Names of the figures in tables."""
 
 
 def show_figures(title: str, columns: Sequence[FigureTable], titles: Mapping[str, str], places: int) -> None:

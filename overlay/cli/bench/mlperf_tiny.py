@@ -25,7 +25,7 @@ SHOWN = (
     "ideal_cycles_per_frame",
     "utilisation",
 )
-"""What the table shows of the figures."""
+"""Figures that the table shows."""
 AREA = {**COLUMNS, "levels": "levels"}
 """Figures of the design's area that the table shows, and their headings."""
 

@@ -39,7 +39,7 @@ EDITS = ("flip_header", "flip_load", "flip_any", "cut", "insert", "last", *ORDER
 UNSEEN = {"flip_any"}
 """Damage that may be to the data of a frame."""
 USES = ("load", "predict", "predict", "reset")
-"""What a user does; an entry that stands twice is picked twice as often."""
+"""Actions of a user; an entry that stands twice is picked twice as often."""
 NUMBER = 1 << 20
 """Choices are made below this number, and taken modulo the number of things to choose from."""
 

@@ -29,7 +29,7 @@ BATCH = 25
 LARGEST = 64 << 20
 """Bytes of a damaged file at most, when a case is run."""
 EXPECTED = (ValueError, OSError)
-"""What a reader may raise."""
+"""Errors that a reader may raise."""
 LONGEST = 600
 """Characters of a message at most, the path not counted."""
 GOOD = ("read", "refused")

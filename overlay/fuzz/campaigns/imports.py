@@ -76,7 +76,7 @@ class ImportKind:
     draw: Callable[[Pick], RandomFile]
     """Draws one."""
     read: Callable[[bytes], SourceGraph]
-    """What the import reads of it."""
+    """Reads a file as the import does."""
     authority: Authority
     """The tool that computes it."""
 
@@ -204,7 +204,7 @@ def _refusal(error: ValueError) -> str:
 
 
 def _rule(line: str) -> str:
-    """What a message says of all files alike: without names and numbers."""
+    """Rule of a message, alike for all files: without names and numbers."""
     rule = re.sub(r"^\S+ \(\S+\)( and \d+ more like it)?: ", "", line).partition(", got ")[0].partition("; ")[0]
     return re.sub(r"[-+]?\d[\d.,]*(e[-+]?\d+)?", "N", rule)[:RULE]
 

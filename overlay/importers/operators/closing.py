@@ -1,4 +1,4 @@
-"""What the host does at the end."""
+"""Operators that the host computes at a network's end."""
 
 from collections.abc import Callable
 from functools import partial

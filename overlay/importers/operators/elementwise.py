@@ -49,7 +49,7 @@ def identity(node: NodeView) -> None:
 
 
 def _cast_to(node: NodeView) -> int:
-    """The type of ONNX's that the node makes: 1, float32, where it keeps what it reads."""
+    """The type of ONNX's that the node makes: 1, float32, where the node keeps its input's type."""
     if node.node.op == "CastLike":
         from onnx import helper
 

@@ -26,7 +26,7 @@ ABOUT = {
     TOP: "Accelerator for low-bit neural networks",
     TRAINING_TOP: "Machine that trains perceptrons on discrete data",
 }
-"""What a core with that top module is, for people."""
+"""Description of a core, by its top module, for people."""
 BUS = "xilinx.com:interface"
 WIRE = "xilinx.com:signal"
 """BUS, WIRE: vendor and library of the types of interfaces."""

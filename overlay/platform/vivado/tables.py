@@ -1,5 +1,5 @@
-"""What the hand-written scripts in files/ read of a design: design.tcl, design.mk, and core.tcl, with
-one more for each core beside the device.
+"""Tables of a design for the hand-written scripts in files/: design.tcl, design.mk, and core.tcl, with one more for
+each core beside the device.
 
 The scripts hold the steps, and these tables hold the data.
 """

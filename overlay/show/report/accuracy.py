@@ -19,7 +19,7 @@ class Accuracy:
     """How often a network is right."""
 
     data: str
-    """What the images are, in words."""
+    """Description of the images, in words."""
     images: int
     right: int
     """images, right: how many there are, and of how many golden finds the class."""

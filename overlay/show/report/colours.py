@@ -41,4 +41,4 @@ SPENT = {
     "wait_weights": "waits for weights",
     "wait_memory": "reads features",
 }
-"""What an NPU does in a cycle, by counter; the colour has the counter's name."""
+"""Activities of an NPU in a cycle, by counter; the colour has the counter's name."""

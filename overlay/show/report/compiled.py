@@ -22,14 +22,14 @@ class Compiled:
     network: CompiledNetwork[Program]
     """The compiled network."""
     manifest: Manifest
-    """What the hardware says of itself."""
+    """The manifest, which describes the hardware."""
     plans: tuple[Plan, ...]
     """The compiler's plan of each program, of which it was written, in the order in which programs run."""
 
     @property
     def names(self) -> list[str]:
-        """What the programs of a network in partitions are called: the layer with which each begins, and the number of
-        its slice. "" where there is one program."""
+        """Names of the programs of a network in partitions: the layer with which each begins, and the number of its
+        slice. "" where there is one program."""
         prefix = program_name(self.network.name, "")
         return [each.name.removeprefix(prefix) if len(self.plans) > 1 else "" for each in self.network.programs]
 

@@ -1,4 +1,4 @@
-"""What the layers ask of the array: operations, beats, and the part of the lanes that is at work in a beat.
+"""Work of the layers for the array: operations, beats, and the part of the lanes that is at work in a beat.
 
 An operation is one product of a feature and a weight at a valid tap, added up; in a layer that reads bit planes, or
 features of several thermometer bits, all bits of a channel are one operation. Padding at the border of a map takes

@@ -25,7 +25,7 @@ LEVELS = {
     "buffers": "buffer_words",
     "spill_store": "spill_words",
 }
-"""What the flow model calls a store's level."""
+"""Names of stores' levels in the flow model."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class MemoryUse:
     npu: int | None
     """Number of the NPU; None for memories that belong to none."""
     name: str
-    """What it holds."""
+    """Name of the rows or words that it holds."""
     depth: int
     """Rows."""
     width: int

@@ -97,7 +97,8 @@ def _names(report: Report) -> list[str]:
 
 
 def _bars(axes: "Axes", label: str, count: int) -> None:
-    """What plots of ``count`` horizontal bars share: the first one on top, thousands on the axis, a legend above."""
+    """Give a plot of ``count`` horizontal bars its look: the first bar on top, thousands on the axis, a legend
+    above."""
     axes.set_ylim(count - 0.5, -0.5)
     axes.set_xlabel(label)
     axes.xaxis.set_major_formatter(numbers())

@@ -9,7 +9,7 @@ from .compiled import Compiled
 from .timeline import Timeline
 
 BOUNDS = {"beats": "array", "words_in": "stream in", "words_out": "stream out"}
-"""What takes a frame's cycles, by the field that counts them."""
+"""Names of the parts that may limit a frame's cycles, by the field that counts their cycles."""
 
 
 @dataclass(frozen=True)

@@ -61,12 +61,12 @@ def roofline(axes: "Axes", report: Report) -> None:
 
 
 def _lanes(device: Point) -> str:
-    """What is written on the flat part of the roof."""
+    """Text on the flat part of the roof."""
     return f"{device.lanes:,} lanes"
 
 
 def _stream(device: Point) -> str:
-    """What is written on the slope of the roof."""
+    """Text on the slope of the roof."""
     return f"stream, {device.bytes_per_cycle:g} bytes a cycle"
 
 

@@ -1,4 +1,4 @@
-"""What a bitstream makes of the programmable logic: DMA, interrupt controller and the simulated device, on one bus.
+"""The programmable logic under a bitstream: DMA, interrupt controller and the simulated device, on one bus.
 
 Time stands still between accesses of the processor. Every read of a register lets some time pass, so that polling
 comes to an end: a few cycles at first, more the longer the driver does nothing but read, and never beyond the moment
@@ -24,7 +24,7 @@ BUSY_STRIDE, QUIET_STRIDE = 1 << 13, 1 << 4  # and at most, with and without a t
 WAITING_STRIDE = 1 << 10  # cycles between two looks of somebody who waits for an interrupt without a transfer
 
 DMAS: dict[str, type[AxiDma] | type[GeneratedDma]] = {AMD.name: AxiDma, OWN.name: GeneratedDma}
-"""What stands for each kind of DMA."""
+"""Model of each kind of DMA, by the kind's name."""
 
 
 class DeviceRegisters:

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 FAILED = -2  # what a call returns after a protocol violation
-"""What a call returns after a broken rule of a protocol."""
+"""Result of a call after a broken rule of a protocol."""
 
 # enum Stop of harness.cpp; the order is the order in which run() names what it stopped at.
 STOP = {"words": 1, "sink_closed": 4, "source_empty": 2, "interrupt": 8, "dma": 32, "idle": 16}

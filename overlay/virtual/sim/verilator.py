@@ -70,7 +70,7 @@ def _compile(compiler: Compiler, jobs: Sequence[tuple[Path, Path, Sequence[str]]
 
 
 def _defines(trace: str) -> list[str]:
-    """What Verilator's own makefile would define."""
+    """Macros that Verilator's own makefile would define, as options of the compiler."""
     unused = ("COVERAGE", "SC", "TIMING", "TRACE_SAIF")
     traced = {"TRACE": trace, "TRACE_VCD": trace == "vcd", "TRACE_FST": trace == "fst"}
     return [
@@ -265,7 +265,7 @@ def build_model(
 
 
 def lint(verilog: str, *, top: str | None = TOP) -> list[str]:
-    """What ``verilator --lint-only -Wall`` says about a design. Nothing is switched off.
+    """Messages of ``verilator --lint-only -Wall`` about a design. Nothing is switched off.
 
     Each module becomes a file, as a build writes them; directives in front of the first module go into every file.
 

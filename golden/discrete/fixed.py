@@ -336,7 +336,7 @@ class FixedTrainer:
                 weight_step = form.add(dw, form.shift(state.weight_gradients, rule.mu_places))
                 bias_step = form.add(db, form.shift(state.bias_gradients, rule.mu_places))
                 state.weight_gradients, state.bias_gradients = dw, db
-            self._moved(n, weight_step, drawn_w)
+            self._update_weights(n, weight_step, drawn_w)
             state.biases = form.subtract(state.biases, form.shift(bias_step, rule.rate_places))
 
     def _added(self, total: Array, rows: Array) -> Array:
@@ -380,7 +380,7 @@ class FixedTrainer:
         assert state.bias_gradients is not None
         drawn = self.generator.draw(layer.inputs * layer.weights.chance)
         (numbers,) = matrix_numbers(drawn, layer.outputs, [layer.weights.chance])
-        self._moved(n, state.weight_gradients, numbers)
+        self._update_weights(n, state.weight_gradients, numbers)
         velocities = state.weight_gradients
         taken = velocities if rule.decay_places is None else form.shift(velocities, rule.decay_places)
         state.weight_gradients = form.subtract(velocities, taken)
@@ -390,7 +390,7 @@ class FixedTrainer:
             assert state.gains is not None
             state.gains = form.subtract(state.gains, form.shift(self._norms[n].gain_gradients, rule.bias_places))
 
-    def _moved(self, n: int, step: Array, numbers: Array | None) -> None:
+    def _update_weights(self, n: int, step: Array, numbers: Array | None) -> None:
         """w <- w - rate * step in layer ``n``, within the zone where weights are discrete."""
         form = self.form
         layer = self.training.layers[n]

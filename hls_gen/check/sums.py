@@ -206,10 +206,10 @@ class _SumModule:
                 yield from zip(atoms, steps)
                 return
             latest = max(atoms, key=lambda bit: self._rank(bit.signal))
-            inside = self._inside(latest)
+            inside = self._definition(latest)
             if inside is None:
                 raise self._refuse(signal, "its weighted sum must be linear in the bits that it is made of")
-            parts = [(weight, _with(part, latest, inside)) for weight, part in parts]
+            parts = [(weight, _substituted(part, latest, inside)) for weight, part in parts]
 
     @staticmethod
     def _slopes(parts: list[tuple[int, "_Tree"]], atoms: list[Bit]) -> list[int]:
@@ -219,7 +219,7 @@ class _SumModule:
         each = [[int(k == at) for k in range(len(atoms))] for at in range(len(atoms))]
         return [constant, *(_weighed(parts, atoms, values) - constant for values in each)]
 
-    def _inside(self, bit: Bit) -> "_Tree | None":
+    def _definition(self, bit: Bit) -> "_Tree | None":
         """The bit, function or constant that a bit equals; None for an input, or a bit of a sum of words."""
         if bit.signal not in self._right:
             return None
@@ -232,7 +232,7 @@ class _SumModule:
     def _source(self, part: "_Tree") -> "_Tree":
         """The bit of which a bit is a copy."""
         while isinstance(part, Bit):
-            inside = self._inside(part)
+            inside = self._definition(part)
             if not isinstance(inside, (int, Bit)):
                 break
             part = inside
@@ -339,11 +339,11 @@ def _atoms(tree: _Tree) -> set[Bit]:
     return set() if isinstance(tree, int) else set().union(*(_atoms(part) for part in tree[1:]))
 
 
-def _with(tree: _Tree, bit: Bit, inside: _Tree) -> _Tree:
+def _substituted(tree: _Tree, bit: Bit, inside: _Tree) -> _Tree:
     """A function with another one in place of a bit."""
     if tree == bit:
         return inside
-    return tree if isinstance(tree, (int, Bit)) else (tree[0], *(_with(part, bit, inside) for part in tree[1:]))
+    return tree if isinstance(tree, (int, Bit)) else (tree[0], *(_substituted(part, bit, inside) for part in tree[1:]))
 
 
 def _value(tree: _Tree, values: dict[Bit, int]) -> int:

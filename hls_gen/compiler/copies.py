@@ -104,7 +104,7 @@ class _Copier:
         """Append the next workload, behind the copies that it needs on its NPU ``n``."""
         needed = {how: name for how, name in needs(workload).items() if not is_input(name)}
         missing = [name for name in dict.fromkeys(needed.values()) if (name, n) not in self._held]
-        coming = {name: self._held[name, self._before(n)] for name in self._fetched(workload.name, missing, n)}
+        coming = {name: self._held[name, self._npu_before(n)] for name in self._fetched(workload.name, missing, n)}
         names = {how: coming.get(name) or self._held[name, n] for how, name in needed.items()}
         self._append(renamed(workload, names), workload.name, n)
 
@@ -118,7 +118,7 @@ class _Copier:
     def _fetched(self, reader: str, wanted: list[str], n: int) -> list[str]:
         """Let the maps that a workload on NPU ``n`` wants come from the neighbour, with all maps that come before them.
         All are copied there but the maps that are returned: the workload reads these as they come."""
-        before = self._before(n)
+        before = self._npu_before(n)
         direct = list[str]()
         left = set(wanted)
         for name in wanted:
@@ -149,7 +149,7 @@ class _Copier:
                 f"{name}: engine of NPU {n} must be {wanted} to add a map of {what}, to read it twice or to hand it "
                 f"on, got {engine}"
             )
-        return copy_of(workload, self._held[name, self._before(n)], copy_name(name, n))
+        return copy_of(workload, self._held[name, self._npu_before(n)], copy_name(name, n))
 
     def _append(self, workload: Workload, name: str, n: int) -> None:
         """Append the workload that makes the map ``name`` on NPU ``n``."""
@@ -172,7 +172,7 @@ class _Copier:
         least = (n - here) % count
         return [need for need in self._needs[name] if (self._on[need[0]] - here) % count >= least]
 
-    def _before(self, n: int) -> int:
+    def _npu_before(self, n: int) -> int:
         """Number of the NPU before."""
         return (n - 1) % len(self._npus)
 

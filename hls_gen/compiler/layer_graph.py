@@ -168,7 +168,7 @@ def check_same(before: LayerGraph, after: LayerGraph) -> None:
             raise Inexact(f"{name} must stay a map of {size}")
     new = {layer.name for layer in (*gone, *come)}
     inputs = {name for layer in (*gone, *come) for name in layer.inputs} - new
-    if not (_known(before, gone) and _known(after, come)):
+    if not (_has_arrays(before, gone) and _has_arrays(after, come)):
         return
     if _products(before, gone) + _products(after, come) > MOST_PRODUCTS:
         return
@@ -189,7 +189,7 @@ def _unchanged(name: str, before: LayerGraph, after: LayerGraph) -> bool:
     )
 
 
-def _known(graph: LayerGraph, layers: Sequence[Layer]) -> bool:
+def _has_arrays(graph: LayerGraph, layers: Sequence[Layer]) -> bool:
     """Whether a graph has all arrays of some layers."""
     return all(
         graph.arrays.get(layer.name, {}).keys() == layer.array_shapes_of(graph.sources(layer)).keys()

@@ -64,11 +64,11 @@ def check_capacities(plan: Plan, manifest: Manifest) -> None:
     except Deadlock as e:
         raise ValueError(f"{network}: design {manifest.name} has no room for its maps: {e}") from None
     if shortages:
-        told = "; ".join(_told(shortage, manifest) for shortage in shortages)
+        told = "; ".join(_in_words(shortage, manifest) for shortage in shortages)
         raise ValueError(f"{network}: {told}")
 
 
-def _told(shortage: Shortage, manifest: Manifest) -> str:
+def _in_words(shortage: Shortage, manifest: Manifest) -> str:
     """A shortage in words."""
     what = f"design {manifest.name}"
     if shortage.npu is not None and len(manifest.npus) > 1:

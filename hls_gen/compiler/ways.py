@@ -224,7 +224,7 @@ def chosen(
     for workload in workloads:
         following: dict[tuple[object, ...], tuple[_WaysState, tuple[MapWay, ...]]] = {}
         for (state, taken), option in product(paths.values(), options[workload.name]):
-            after = _after(state, option, on[workload.name], number, joining)
+            after = _state_after(state, option, on[workload.name], number, joining)
             if after is not None:
                 following.setdefault(after.key, (after, (*taken, option)))
         if not following:
@@ -243,7 +243,7 @@ def _takers(map_way: MapWay) -> Iterator[tuple[str, str]]:
         yield "skip", skipped
 
 
-def _after(
+def _state_after(
     state: _WaysState, option: MapWay, npu: int, number: Mapping[str, int], joining: set[str]
 ) -> _WaysState | None:
     """The state behind a map that takes this way; None if it can't."""

@@ -104,7 +104,7 @@ def mapped(width: int, depth: int, latency: int = 1, style: str = "auto") -> Map
     )
     if style == ONE_PORT:
         kinds = ONE_PORT_LUT_RAM
-    return _as(min(kinds, key=lambda kind: _cost(kind, width, depth)), width, depth, latency)
+    return _mapped_to(min(kinds, key=lambda kind: _cost(kind, width, depth)), width, depth, latency)
 
 
 def _units(kind: RamPrimitive, width: int, depth: int) -> tuple[int, int]:
@@ -120,7 +120,7 @@ def _cost(kind: RamPrimitive, width: int, depth: int) -> float:
     return cost + ((banks - 1) * width / 2 + (banks / 2 if banks > 1 else 0))
 
 
-def _as(kind: RamPrimitive, width: int, depth: int, latency: int) -> MappedMemory:
+def _mapped_to(kind: RamPrimitive, width: int, depth: int, latency: int) -> MappedMemory:
     """The memory in one kind of RAM."""
     banks, units = _units(kind, width, depth)
     ff = (width if kind.lutram else (banks - 1).bit_length()) if latency else 0

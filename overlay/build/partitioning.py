@@ -161,7 +161,7 @@ class _Partitioner:
         while begin < len(layers):
             end, slices = self._longest(begin, limits, most) or self._sliced(begin, limits, most)
             partitions[layers[begin].name] = slices
-            for name, blocks in (self._known(begin, end, slices, exact=True) or {}).items():
+            for name, blocks in (self._blocks_between(begin, end, slices, exact=True) or {}).items():
                 together[name] = max(blocks, together.get(name, 0))
             more_groups += self._more_groups(begin, end, slices)
             begin = end
@@ -235,19 +235,19 @@ class _Partitioner:
 
     def _least(self, begin: int, end: int, slices: int) -> float:
         """Blocks of a piece without its skip store."""
-        return sum((self._known(begin, end, slices, exact=False) or {"": inf}).values())
+        return sum((self._blocks_between(begin, end, slices, exact=False) or {"": inf}).values())
 
     def _fits(self, begin: int, end: int, slices: int, limits: MemoryBlocks, most: float) -> bool | None:
         """Whether the layers from ``begin`` to ``end`` fit; None where they can't be computed."""
         for exact in (False, True):
-            blocks = self._known(begin, end, slices, exact=exact)
+            blocks = self._blocks_between(begin, end, slices, exact=exact)
             if blocks is None:
                 return None
             if sum(blocks.values()) > most or any(blocks.get(name, 0) > limit for name, limit in limits.items()):
                 return False
         return True
 
-    def _known(self, begin: int, end: int, slices: int, exact: bool) -> MemoryBlocks | None:
+    def _blocks_between(self, begin: int, end: int, slices: int, exact: bool) -> MemoryBlocks | None:
         """Blocks of a design for the layers from ``begin`` to ``end`` alone; None where they can't be computed. Unless
         ``exact`` without skip stores, whose words only the flow model knows."""
         key = begin, end, slices, exact

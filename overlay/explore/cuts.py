@@ -97,7 +97,7 @@ def copying_layers(model: Model, connection: Connection, map_order: str) -> tupl
         except ValueError as error:
             reason = error
         else:
-            return demands, _on(demands, connection.mapping)
+            return demands, _npu_of_each(demands, connection.mapping)
     raise reason
 
 
@@ -113,7 +113,7 @@ def _connected(connection: Connection, words: int) -> list[tuple[Npu, ...]]:
     return [plain, tuple(npu.changed(inlets=(*npu.ports.inlets, "loop"), outlets=outlets) for npu in plain)]
 
 
-def _on(demands: Sequence[LayerDemand], mapping: Sequence[int]) -> tuple[int, ...]:
+def _npu_of_each(demands: Sequence[LayerDemand], mapping: Sequence[int]) -> tuple[int, ...]:
     """The NPU of each layer, copies among them; ``mapping`` has that of the others."""
     npus = iter(mapping)
     count = max(mapping) + 1

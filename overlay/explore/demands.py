@@ -266,7 +266,7 @@ def engines_in_common(models: Sequence[Model]) -> list[list[Engines]]:
     in_common = list[list[Engines]]()
     for depthwise in (True, False) if any(engines.depthwise for of_model in each for engines in of_model) else (False,):
         for name in ("binary", "integer"):
-            chosen = [_with(of_model, name, depthwise) for of_model in each]
+            chosen = [_choice_with(of_model, name, depthwise) for of_model in each]
             if all(chosen):
                 in_common.append([engines for engines in chosen if engines])
     if not in_common:
@@ -277,7 +277,7 @@ def engines_in_common(models: Sequence[Model]) -> list[list[Engines]]:
     return in_common
 
 
-def _with(choices: Sequence[Engines], name: str, depthwise: bool) -> Engines | None:
+def _choice_with(choices: Sequence[Engines], name: str, depthwise: bool) -> Engines | None:
     """Of a network's choices that in which all layers have that engine, None where there is none; without depthwise
     convolutions all are the same with pool units with weights and without."""
     fitting = [engines for engines in choices if set(engines.names) == {name}]

@@ -137,7 +137,7 @@ class NpuMemories:
             key = i, layer.formed is None, layer.lowered.reads in maps, layer.lowered.joins in maps
             on_npu = of_npu.get(key)
             if on_npu is None:
-                on_npu = of_npu[key] = _on(layer, npu, maps)
+                on_npu = of_npu[key] = _layer_on(layer, npu, maps)
                 self._kept += 1
             maps[layer.name] = on_npu.output
             planned.append(on_npu)
@@ -206,7 +206,7 @@ class _PlannedLayers(PlannedOnNpus):
         return [layer.plan.beats for layer in chain(*self.plans)]
 
 
-def _on(layer: LayerDemand, npu: Npu, maps: Mapping[str, MapWords]) -> _LayerOnNpu:
+def _layer_on(layer: LayerDemand, npu: Npu, maps: Mapping[str, MapWords]) -> _LayerOnNpu:
     """A layer on an NPU; ``maps`` are those that the NPU makes itself, by the name of the layer that makes each."""
     network = layer.network
     p = layer.lowered

@@ -66,7 +66,7 @@ def fold(node: SourceNode, tensors: Tensors) -> None:
     else:
         value = run_node(node, inputs, tensors.opset)[0]
     of_input = tensors.grids.get(node.inputs[0]) if node.op in SHAPING else None
-    _keep(tensors, node, value, of_input and _moved(node, of_input, inputs, tensors.opset))
+    _keep(tensors, node, value, of_input and _moved_grid(node, of_input, inputs, tensors.opset))
 
 
 def _keep(tensors: Tensors, node: SourceNode, values: Array, grid: Grid | None) -> None:
@@ -80,7 +80,7 @@ def _keep(tensors: Tensors, node: SourceNode, values: Array, grid: Grid | None) 
         tensors.grids[node.outputs[0]] = grid
 
 
-def _moved(node: SourceNode, grid: Grid, inputs: Sequence[Array | None], opset: int) -> Grid:
+def _moved_grid(node: SourceNode, grid: Grid, inputs: Sequence[Array | None], opset: int) -> Grid:
     """The grid after a node that puts values in another order."""
     numbers = np.arange(grid.integers.size).reshape(grid.integers.shape)
     places = run_node(node, [numbers, *inputs[1:]], opset)[0].astype(np.int64)
@@ -146,7 +146,7 @@ def run_node(node: SourceNode, inputs: Sequence[Array | None], opset: int) -> li
     from onnx import helper
     from onnx.reference import ReferenceEvaluator
 
-    if node.op == "Split" and "part" in node.attributes:  # see parts_of
+    if node.op == "Split" and "part" in node.attributes:  # see nodes_of_parts
         number, count = node.attributes["part"]
         kept = {key: value for key, value in node.attributes.items() if key != "part"}
         return [run_node(replace(node, outputs=node.outputs * count, attributes=kept), inputs, opset)[number]]

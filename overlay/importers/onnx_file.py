@@ -28,7 +28,7 @@ from .source import (
     SourceInput,
     SourceNode,
     check_shape,
-    parts_of,
+    nodes_of_parts,
 )
 
 
@@ -194,7 +194,7 @@ def _nodes(nodes: Any, tensors: "_FileConstants") -> Iterator[SourceNode]:
             outputs=tuple(node.output),
             attributes=attributes,
         )
-        yield from parts_of(source, source.outputs) if source.op == "Split" else [source]
+        yield from nodes_of_parts(source, source.outputs) if source.op == "Split" else [source]
 
 
 def _attributes(given: Any, tensors: "_FileConstants") -> dict[str, Any]:

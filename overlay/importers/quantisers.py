@@ -124,8 +124,10 @@ ROUNDINGS = {
 
 def quant_rule(node: SourceNode, inputs: Sequence[Array | None]) -> Rule:
     """The rule of QONNX's Quant and IntQuant: inputs are x, scale, zero point, bits."""
-    scale, zero, bits = (_given(inputs, place, what) for place, what in ((1, "scale"), (2, "zero point"), (3, "bits")))
-    width = _one(bits, "bits")
+    scale, zero, bits = (
+        _constant(inputs, place, what) for place, what in ((1, "scale"), (2, "zero point"), (3, "bits"))
+    )
+    width = _one_number(bits, "bits")
     if width.denominator != 1 or not 1 <= width <= 32:
         raise Unsupported(f"bits must be 1..32, got {float(width):g}")
     is_signed, narrow = (bool(node.attributes.get(name, default)) for name, default in (("signed", 1), ("narrow", 0)))
@@ -133,7 +135,7 @@ def quant_rule(node: SourceNode, inputs: Sequence[Array | None]) -> Rule:
     if high <= low:
         raise Unsupported(f"bits must leave two values at least, got {int(width)} bits", "use BipolarQuant")
     rounding = str(node.attributes.get("rounding_mode", "ROUND")).upper()
-    return Rule(scale=_scale(scale), zero=_one(zero, "zero point"), low=low, high=high, rounding=known(rounding))
+    return Rule(scale=_scale(scale), zero=_one_number(zero, "zero point"), low=low, high=high, rounding=known(rounding))
 
 
 def ends_of_bits(bits: int, *, is_signed: bool, narrow: bool) -> tuple[int, int]:
@@ -157,7 +159,7 @@ def linear_rule(scale: Array | None, zero: Array | None, zero_after: bool = True
         )
     return Rule(
         scale=_scale(scale),
-        zero=_one(values, "zero point"),
+        zero=_one_number(values, "zero point"),
         low=low,
         high=high,
         rounding="ROUND",
@@ -176,22 +178,22 @@ def zero_point(zero: Array | None, output_dtype: int) -> Array | None:
 
 
 def _quant(node: SourceNode, inputs: Sequence[Array | None]) -> Grid:
-    values = _given(inputs, 0, "the input")
-    bits = _one(_given(inputs, 3, "bits"), "bits")
+    values = _constant(inputs, 0, "the input")
+    bits = _one_number(_constant(inputs, 3, "bits"), "bits")
     if bits == 1 and node.attributes.get("signed", 1):
         return _bipolar(node, inputs)  # QONNX's execution takes a signed bit as BipolarQuant
     return quant_rule(node, inputs).grid(values)
 
 
 def _bipolar(node: SourceNode, inputs: Sequence[Array | None]) -> Grid:
-    values = _given(inputs, 0, "the input")
-    scale = _given(inputs, 1, "scale")
+    values = _constant(inputs, 0, "the input")
+    scale = _constant(inputs, 1, "scale")
     return Grid(integers=np.where(values >= 0, 1, -1).astype(np.int64), scale=_scale(scale), real=values)
 
 
 def _sign(node: SourceNode, inputs: Sequence[Array | None]) -> Grid:
     """Sign of a constant, which is 0 at 0."""
-    values = _given(inputs, 0, "the input")
+    values = _constant(inputs, 0, "the input")
     if not np.isfinite(values).all():
         raise Unsupported("the constants of a sign must be finite")
     signs = np.sign(values).astype(np.int64)
@@ -200,7 +202,7 @@ def _sign(node: SourceNode, inputs: Sequence[Array | None]) -> Grid:
 
 def _quantize(node: SourceNode, inputs: Sequence[Array | None]) -> Grid:
     """QuantizeLinear of a constant: the integers themselves."""
-    values = _given(inputs, 0, "the input")
+    values = _constant(inputs, 0, "the input")
     scale = inputs[1]
     axis = int(node.attributes.get("axis", 1))
     zero = inputs[2] if len(inputs) > 2 else None
@@ -211,7 +213,7 @@ def _quantize(node: SourceNode, inputs: Sequence[Array | None]) -> Grid:
 
 def _dequantize(node: SourceNode, inputs: Sequence[Array | None]) -> Grid:
     """DequantizeLinear of constants: (integers - zero points) * scales."""
-    values = _given(inputs, 0, "the input")
+    values = _constant(inputs, 0, "the input")
     scale = inputs[1]
     zero = inputs[2] if len(inputs) > 2 else None
     axis = int(node.attributes.get("axis", 1))
@@ -235,14 +237,14 @@ def along(parameter: Array | None, shape: Shape, axis: int) -> Array:
     return parameter.reshape(spread)
 
 
-def _given(inputs: Sequence[Array | None], place: int, what: str) -> Array:
+def _constant(inputs: Sequence[Array | None], place: int, what: str) -> Array:
     value = inputs[place] if place < len(inputs) else None
     if value is None:
         raise Unsupported(f"{what} must be given as a constant")
     return value
 
 
-def _one(values: Array, what: str) -> Fraction:
+def _one_number(values: Array, what: str) -> Fraction:
     """The one value of a parameter."""
     value = same(fractions(np.asarray(values)))
     if value is None:

@@ -146,17 +146,17 @@ class Ramps:
             If one isn't two straight lines and their ends.
         """
         try:
-            ramps = cls._of(functions, sums, cut_behind=False)
+            ramps = cls._with_fit(functions, sums, cut_behind=False)
         except Unsupported:
             if most is None:
                 raise
         else:
             if most is None or ramps[0].count <= most:
                 return ramps
-        return cls._of(functions, sums, cut_behind=True)
+        return cls._with_fit(functions, sums, cut_behind=True)
 
     @classmethod
-    def _of(cls, functions: Sequence[Stepped], sums: Encoding, *, cut_behind: bool) -> tuple["Ramps", Fitted]:
+    def _with_fit(cls, functions: Sequence[Stepped], sums: Encoding, *, cut_behind: bool) -> tuple["Ramps", Fitted]:
         """The ramps that need to be cut behind the sum, or those that don't."""
         ends = common(functions)
         cut = [each.ends if cut_behind else ends for each in functions]

@@ -53,7 +53,7 @@ class SourceNode:
     """Integers, floats, strings, arrays, and tuples of these."""
 
 
-def parts_of(node: SourceNode, outputs: Sequence[str]) -> Iterator[SourceNode]:
+def nodes_of_parts(node: SourceNode, outputs: Sequence[str]) -> Iterator[SourceNode]:
     """A node that cuts a tensor into parts as nodes that each make one of them: attribute ``part`` has the part's
     number, and how many there are."""
     for number, name in enumerate(outputs):

@@ -24,7 +24,7 @@ from .class_names import labels_of_texts
 from .errors import printable
 from .operators import OPERATORS
 from .scores import with_real_scores
-from .source import MOST_NODES, TFLITE, SourceGraph, SourceInput, SourceNode, check_shape, parts_of
+from .source import MOST_NODES, TFLITE, SourceGraph, SourceInput, SourceNode, check_shape, nodes_of_parts
 from .tflite_rules import TensorScale
 from .tflite_shapes import MOVERS
 from .tflite_tables import DETECTIONS, MARK, MOST_INPUTS, OPTIONS, FileTables, OperatorTable, TensorTable, read_tables
@@ -188,7 +188,7 @@ class _GraphBuilder:
                 attributes=self._attributes(operator),
             )
             if operator.kind in SPLITS:
-                yield from parts_of(node, [self._names[number] for number in operator.outputs])
+                yield from nodes_of_parts(node, [self._names[number] for number in operator.outputs])
             elif operator.kind in RESHAPES:
                 yield self._reshape(node, self._tables.tensors[first], self._tables.tensors[result])
             elif real:

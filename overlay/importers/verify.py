@@ -209,7 +209,7 @@ def _node_checked(
     count = ties = 0
     for values in tensors:
         sources = {name: _Span.of(values[name].astype(np.float64).reshape(shapes[name])) for name in read}
-        got = final(span for _, span in computed(operations, sources, lambda each, spans: _ran(each, spans, near)))
+        got = final(span for _, span in computed(operations, sources, lambda each, spans: _result(each, spans, near)))
         wanted = values[node.outputs[0]].astype(np.float64).reshape(got.x.shape)
         quantises = any(operation.unit for operation in operations)
         room = 1e-5 * (1 + np.abs(wanted)) if quantises else 1e-4 * max(1.0, float(np.abs(wanted).max(initial=0)))
@@ -256,7 +256,7 @@ def _steps(low: Array, high: Array, unit: float) -> tuple[Array, ...]:
     return tuple(np.minimum(low + number * unit, high) for number in range(count + 1)) if count <= MOST_STEPS else ()
 
 
-def _ran(operation: Operation, spans: Sequence[_Span], near: float) -> _Span:
+def _result(operation: Operation, spans: Sequence[_Span], near: float) -> _Span:
     """The result of an operation, with its bounds."""
     if isinstance(operation, Levels):
         (span,) = spans
@@ -271,7 +271,7 @@ def _ran(operation: Operation, spans: Sequence[_Span], near: float) -> _Span:
         return _Span.of(x)
     if isinstance(operation, Closing) and not operation.monotone:
         (span,) = spans
-        return _Span(x, _moved(operation, span.high, span.low), _moved(operation, span.low, span.high))
+        return _Span(x, _closing(operation, span.high, span.low), _closing(operation, span.low, span.high))
     if isinstance(operation, Elementwise | Layout) and spans[0].values:
         values = tuple(operation.run(values) for values in spans[0].values)
         return _Span(x, np.minimum.reduce(values), np.maximum.reduce(values), values)
@@ -287,7 +287,7 @@ def _ran(operation: Operation, spans: Sequence[_Span], near: float) -> _Span:
     return _Span(x, np.minimum.reduce(results), np.maximum.reduce(results))
 
 
-def _moved(operation: Closing, others: Array, x: Array) -> Array:
+def _closing(operation: Closing, others: Array, x: Array) -> Array:
     """Softmax or LogSoftmax of each value of x where all values beside that value are ``others``."""
     results = operation.run(others)
     with np.errstate(divide="ignore"):  # a share of 0 has no logarithm, and nothing is left beside a share of 1
@@ -386,7 +386,7 @@ def _golden_maps(imported: Imported, inputs: Array) -> Iterator[_GoldenMap]:
         return _Tensor(span, held)
 
     def compute(operation: Operation, tensors: list[_Tensor]) -> _Tensor:
-        span = _ran(operation, [tensor.read for tensor in tensors], EXACT_NEAR)
+        span = _result(operation, [tensor.read for tensor in tensors], EXACT_NEAR)
         return known(operation.makes, span.off(off.get(operation.makes, 0), operation.unit))
 
     source = imported.operations.source

@@ -74,7 +74,7 @@ def measure_speed(
                 interpreter=_cycles(interpreter.work, begin, end) / training.batch,
                 hardware=_cycles(work, begin, end) / training.batch,
                 queued=_cycles(with_queues(work, machine), begin, end) / training.batch,
-                waits=_each(waits(work, machine, begin, end), training.batch),
+                waits=_waits_a_sample(waits(work, machine, begin, end), training.batch),
             )
         )
         if progress:
@@ -87,7 +87,7 @@ def _cycles(work: Sequence[Work], begin: int, end: int) -> int:
     return work[end].begin - work[begin].begin
 
 
-def _each(waited: Counter[tuple[str, str]], samples: int) -> dict[str, dict[str, float]]:
+def _waits_a_sample(waited: Counter[tuple[str, str]], samples: int) -> dict[str, dict[str, float]]:
     """Cycles a sample, by unit and cause; without units that never wait."""
     table: dict[str, dict[str, float]] = {}
     for (unit, cause), cycles in sorted(waited.items()):

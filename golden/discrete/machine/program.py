@@ -371,7 +371,7 @@ class ProgramWriter:
         """How often the neurons of layer ``n`` see inputs in a step: for each sample and each window."""
         return self.training.side_by_side * self.training.layers[n].views
 
-    def _each(self, function: int, n: int, *, a: int, d: int, b: int) -> Iterator[Instruction]:
+    def _vector_by_vector(self, function: int, n: int, *, a: int, d: int, b: int) -> Iterator[Instruction]:
         """COMPUTE of vectors of layer ``n`` at ``a`` and ``d``, one a sample and window, with one operand b for all."""
         size = self.training.layers[n].outputs
         for k in range(self._count(n)):
@@ -425,13 +425,13 @@ class ProgramWriter:
         if layer.normalised:
             mean, variance = m.moments[n]
             yield from self._sum_of(isa.MOMENTUM, n, sums, mean)
-            yield from self._each(isa.SUBTRACT, n, a=sums, b=mean, d=sums)
+            yield from self._vector_by_vector(isa.SUBTRACT, n, a=sums, b=mean, d=sums)
             yield self._compute(isa.MULTIPLY, a=sums, b=sums, d=y, rows=rows)
             yield from self._sum_of(isa.MOMENTUM, n, y, variance)
             yield self._compute(isa.INVERSE_ROOT, a=variance, d=m.roots[n], rows=size)
-            yield from self._each(isa.MULTIPLY, n, a=sums, b=m.roots[n], d=sums)
-            yield from self._each(isa.MULTIPLY, n, a=sums, b=m.gains[n], d=y)
-        yield from self._each(isa.ADD, n, a=y, b=m.biases[n], d=y)
+            yield from self._vector_by_vector(isa.MULTIPLY, n, a=sums, b=m.roots[n], d=sums)
+            yield from self._vector_by_vector(isa.MULTIPLY, n, a=sums, b=m.gains[n], d=y)
+        yield from self._vector_by_vector(isa.ADD, n, a=y, b=m.biases[n], d=y)
         functions = ACTIVATIONS[layer.activation]
         words = self._result_words(n)
         if functions:
@@ -468,11 +468,11 @@ class ProgramWriter:
             yield from self._sum_of(isa.ADD, n, products, m.gain_gradients[n])
             yield self._zeros(m.sums, size)
             yield self._compute(isa.MOMENTUM, a=m.sums, b=m.gain_gradients[n], d=m.sums, rows=size)
-            yield from self._each(isa.DESCEND, n, a=g, b=m.bias_gradients[n], d=g)
-            yield from self._each(isa.MULTIPLY, n, a=m.hats[n], b=m.sums, d=m.hats[n])
+            yield from self._vector_by_vector(isa.DESCEND, n, a=g, b=m.bias_gradients[n], d=g)
+            yield from self._vector_by_vector(isa.MULTIPLY, n, a=m.hats[n], b=m.sums, d=m.hats[n])
             yield self._compute(isa.SUBTRACT, a=g, b=m.hats[n], d=g, rows=rows)
             yield self._compute(isa.MULTIPLY, a=m.roots[n], b=m.gains[n], d=m.roots[n], rows=size)
-            yield from self._each(isa.MULTIPLY, n, a=g, b=m.roots[n], d=g)
+            yield from self._vector_by_vector(isa.MULTIPLY, n, a=g, b=m.roots[n], d=g)
         kind = layer.errors.table
         if kind:
             yield self._convert(layer.errors, g, g, rows)

@@ -96,7 +96,7 @@ class Deadlock(ValueError):
 
     def __init__(self, cycle: Sequence[Blocked]):
         self.cycle = tuple(cycle)
-        super().__init__(f"flow: deadlock: {_told(self.cycle)}")
+        super().__init__(f"flow: deadlock: {_in_words(self.cycle)}")
 
     @property
     def npus(self) -> tuple[int, ...]:
@@ -144,7 +144,7 @@ def _cycle(process: FlowProcess) -> list[FlowProcess]:
     return path[path.index(process) :]
 
 
-def _told(cycle: Sequence[Blocked]) -> str:
+def _in_words(cycle: Sequence[Blocked]) -> str:
     """Who waits for what: between NPUs if there are several in the cycle, else component by component."""
     told = [b for b in cycle if b.npu is not None]
     if len({b.npu for b in told}) > 1:

@@ -53,7 +53,7 @@ def line_fields(sequencer: NpuSequencer) -> list[LineField]:
     before its own; whether lines share lanes; in front of a pool unit of integers what values beside the map are
     (`Beside`); in front of the array whether words come whole, from the host."""
     before = [
-        LineField(name, count - 1, partial(_before, axis))
+        LineField(name, count - 1, partial(_all_but_last, axis))
         for axis, (name, count) in enumerate(
             [("lines_before", sequencer.beat.most_rows), ("taps_before", sequencer.beat.columns)]
         )
@@ -64,16 +64,16 @@ def line_fields(sequencer: NpuSequencer) -> list[LineField]:
         *line_counts(sequencer),
         *before,
         *([shares] if sequencer.beat.lane_lines > 1 else []),
-        *(LineField(flag, 1, partial(_has, flag)) for flag in sequencer.line_flags),
+        *(LineField(flag, 1, partial(_has_flag, flag)) for flag in sequencer.line_flags),
     ]
 
 
-def _before(axis: int, formed: FormedLines) -> int:
+def _all_but_last(axis: int, formed: FormedLines) -> int:
     """A bit for each row, or column, of the taps, but for the last one."""
     return (1 << formed.window.kernel[axis] - 1) - 1
 
 
-def _has(flag: str, formed: FormedLines) -> int:
+def _has_flag(flag: str, formed: FormedLines) -> int:
     """Whether a flag is 1."""
     return int(flag in formed.flags)
 

@@ -62,9 +62,9 @@ def dma_core(library: Library, dma: Dma) -> Block:
             address[name] = b.localparam(f"{side}_{name}".upper(), base + r.offset, ADDRESS_BITS, base=16)
             ports[f"write_{name}"] = bus.write(b, f"{side}_write_{name}", address[name])
         block = library.get(channel, library, dma)
-        data = place(b, mover, f"{side}_mover", f"{side}_", rst=reset, **_of(mover, ports))
+        data = place(b, mover, f"{side}_mover", f"{side}_", rst=reset, **_own_ports(mover, ports))
         ports = {"internal_error": const(0, 1), "moved": data["words"], **ports, **data}  # a reader moves all words
-        inside = place(b, block, f"{side}_channel", f"{side}_", rst=reset, **_of(block, ports))
+        inside = place(b, block, f"{side}_channel", f"{side}_", rst=reset, **_own_ports(block, ports))
         quiet.append(data["quiet"])
         asked.append(ports["write_control"])
         for name, number in address.items():
@@ -79,7 +79,7 @@ def dma_core(library: Library, dma: Dma) -> Block:
     return b
 
 
-def _of(block: Block, ports: Mapping[str, Signal]) -> dict[str, Signal]:
+def _own_ports(block: Block, ports: Mapping[str, Signal]) -> dict[str, Signal]:
     """Those of ``ports`` that the block has."""
     return {port: signal for port, signal in ports.items() if port in block.port_widths}
 

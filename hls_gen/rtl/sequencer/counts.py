@@ -48,11 +48,11 @@ class Counts:
         w = width(self.free_minus_1)
         for name, count in (("arrived", self.arrived), ("arrived_minus_1", self.arrived_minus_1)):
             if claimed.ahead is None:
-                count_next = _with(b, f"{name}_next", count, claimed.less & Repeat(claimed.goes, w), write)
+                count_next = _summed(b, f"{name}_next", count, claimed.less & Repeat(claimed.goes, w), write)
             else:  # so much is claimed that both sums are made, and the late one of conditions chooses
                 claims, words = claimed.ahead
                 left = b.wire(f"{name}_left", w, choose(claims, count - resize(words, w), count, w))
-                less = _with(b, f"{name}_claimed", left, claimed.less, write)
+                less = _summed(b, f"{name}_claimed", left, claimed.less, write)
                 count_next = choose(claimed.goes, less, count + resize(write, w), w)
             b.on(None, (count, count_next))
         free_next = b.wire("free_minus_1_next", w, self.free_minus_1 - resize(write, w) + given)
@@ -70,7 +70,7 @@ class Claimed(NamedTuple):
     """Whether a tap is taken that claims words ahead, and how many words; None where no tap does."""
 
 
-def _with(b: Block, name: str, count: Signal, less: Signal, write: Signal) -> Signal:
+def _summed(b: Block, name: str, count: Signal, less: Signal, write: Signal) -> Signal:
     """The sum of the three: one adder, since the lowest bit of each of its numbers makes the carry."""
     w = width(count)
     total = b.wire(name, w + 1, Cat(count, const(1, 1)) + Cat(less, write))

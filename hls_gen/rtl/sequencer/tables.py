@@ -57,15 +57,15 @@ class _TableRegisters:
         goes = b.wire(f"{self._name}_goes", 1, any_of(events.change, goes))
         pointer = self._pointer
         w = width(pointer)
-        after = self._after(events, pointer, self._base, add(pointer, 1, w))
+        after = self._next_value(events, pointer, self._base, add(pointer, 1, w))
         after = b.wire(f"{self._name}_pointer_next", w, after)
         self._read_row.assign(choose(goes, after, pointer, w))
         moves = b.wire(f"{self._name}_moves", 1, events.move & goes)
         b.on(moves, (pointer, after))
         for register, first, following in self._fields:
-            b.on(moves, (register, self._after(events, register, first, following)))
+            b.on(moves, (register, self._next_value(events, register, first, following)))
 
-    def _after(self, events: TapEvents, register: Signal, first: Signal, following: Signal) -> Signal:
+    def _next_value(self, events: TapEvents, register: Signal, first: Signal, following: Signal) -> Signal:
         """Next value of a register where the table goes on: ``first`` as a layer begins; for the next pass the
         register's value at the window's first tap; else ``following``."""
         b = self._b

@@ -135,7 +135,7 @@ def _layers(compiled: Compiled) -> list[LayerFacts]:
             LayerFacts(
                 name=layer.name,
                 kind=layer.kind,
-                what=_what(layer),
+                what=_layer_words(layer),
                 source=source.shape,
                 output=after.shape,
                 encoding=_encoding(after.encoding),
@@ -152,13 +152,13 @@ def _encoding(encoding: Encoding) -> str:
     return f"{encoding.kind} {encoding.bits}"
 
 
-def _what(layer: Any) -> str:
+def _layer_words(layer: Any) -> str:
     """Window, accumulation and levels of a layer, where it has any."""
     parts = []
     if hasattr(layer, "kernel"):
         parts.append(f" {TIMES} ".join(map(str, layer.kernel)))
         parts += [
-            f"{what} {_one(getattr(layer, what))}"
+            f"{what} {_common_or_all(getattr(layer, what))}"
             for what, none in (("stride", 1), ("padding", 0))
             if set(getattr(layer, what)) != {none}
         ]
@@ -170,7 +170,7 @@ def _what(layer: Any) -> str:
     return ", ".join(parts)
 
 
-def _one(values: tuple[int, ...]) -> str:
+def _common_or_all(values: tuple[int, ...]) -> str:
     """The common number of all values, or else all values."""
     return str(values[0]) if len(set(values)) == 1 else "/".join(map(str, values))
 

@@ -118,12 +118,13 @@ ORDER = (
     "former_ahead",
 )
 """Names in the order of files, what is chosen first. Names that are not here follow, in the order of the parts."""
-CHOSEN_BY = {"array": "engine", "array.reducer": "accumulate"}
-"""Places whose parts are of several kinds, and the flat name whose value chooses the kind."""
-KIND_CHOOSERS = ("engine", "skip_words")
-"""Flat names whose values choose the kinds of several parts (`_kind_of`)."""
-KIND_NAMES = frozenset({"engine", "accumulate", "collect"})
-"""Flat names whose values choose the kind of a part (`_kind_of`)."""
+KIND_CHOOSERS = {
+    "engine": ("array", "results", "stores.skip"),
+    "accumulate": ("array.reducer",),
+    "collect": ("array.reducer",),
+    "skip_words": ("results",),
+}
+"""Flat names whose values choose the kinds of parts, and the places of these parts (`_kind_of`)."""
 SWITCHES = {
     "former": "window_former",
     "former.sizes": "former_column",
@@ -162,7 +163,7 @@ def _kinds_with(place: str, what: str) -> list[type[NpuPart]]:
 
 
 _OWNERS = {
-    **{chosen_by: (place, chosen_by) for place, chosen_by in CHOSEN_BY.items()},
+    "engine": ("array", "engine"),  # no field: the kind of array says it
     **{switch: (place, "") for place, switch in SWITCHES.items()},
     **{name: (place, item.name) for name, (place, item) in _DECLARED.items()},
 }
@@ -177,6 +178,10 @@ files."""
 OWNERS = {name: _OWNERS[name] for name in (*CHOSEN, *CAPACITIES)}
 """Part and field of each flat name: ("pool_unit", "words") of pool_words. Of a name that says whether there is a part,
 its place and nothing."""
+CHOOSE_ELSEWHERE = tuple(name for name, places in KIND_CHOOSERS.items() if {OWNERS[name][0]} != {*places})
+"""Names of `KIND_CHOOSERS` that choose the kind of another part than the one in which they lie."""
+CHOOSE_ALONE = KIND_CHOOSERS.keys() - SWITCHES.values()
+"""Names of `KIND_CHOOSERS` that don't say besides whether there is a part."""
 PLACES = {name: f"{place}.{what}" if what else place for name, (place, what) in OWNERS.items()}
 """Where the value of each flat name lies: "pool_unit.words" of pool_words."""
 _STEPS = {name: place.split(".") for name, place in PLACES.items()}
@@ -305,7 +310,7 @@ def part_of(place: str, values: Mapping[str, Any], given: frozenset[str]) -> Any
     kind = _kind_of(place, values) if on else None
     own = [item.name for item in fields(kind)] if kind else []
     for name, what in _FIELDS[place].items():
-        if what not in own and name in given and name not in (switch, CHOSEN_BY.get(place)):
+        if what not in own and name in given and name != switch and place not in KIND_CHOOSERS.get(name, ()):
             needs = f"must be {ABSENT[name]} for {_lacks(name, values)}" if kind else f"needs {MEANINGS[place]}"
             require(_same(values[name], ABSENT[name]), f"{name} {needs}", values[name])
     if kind is None:

@@ -91,11 +91,11 @@ class Npu:
         """
         values = _plain(values)
         given = frozenset(values)
-        several = not given.isdisjoint(flat.KIND_CHOOSERS)
+        several = not given.isdisjoint(flat.CHOOSE_ELSEWHERE)
         owners = PARTS if several else [flat.OWNERS[name][0].split(".")[0] for name in values]
         parts: dict[str, Any] = dict.fromkeys(owners)
         kept = {name: flat.value_of(self, name) for part in parts for name in flat.NAMES[part]}
-        every = self.values(*flat.KIND_CHOOSERS) | kept | values
+        every = self.values(*flat.CHOOSE_ELSEWHERE) | kept | values
         parts = {part: flat.part_of(part, every, given) for part in parts}
         lost = [name for name in flat.stray(self._with_parts(parts)) if name not in given]
         if lost:
@@ -109,7 +109,7 @@ class Npu:
         Values of parts that the NPU then lacks are left out, and so are those that its kind of reducer hasn't got.
         Where a part comes, it is checked, as ``changed`` does it.
         """
-        assert flat.KIND_NAMES.isdisjoint(values), "engine and kind of reducer stay"
+        assert flat.CHOOSE_ALONE.isdisjoint(values), "engine and kind of reducer stay"
         if not values:
             return self
         switched = not flat.OFF.keys().isdisjoint(values)

@@ -311,8 +311,8 @@ def part_of(place: str, values: Mapping[str, Any], given: frozenset[str]) -> Any
     own = [item.name for item in fields(kind)] if kind else []
     for name, what in _FIELDS[place].items():
         if what not in own and name in given and name != switch and place not in KIND_CHOOSERS.get(name, ()):
-            needs = f"must be {ABSENT[name]} for {_lacks(name, values)}" if kind else f"needs {MEANINGS[place]}"
-            require(_same(values[name], ABSENT[name]), f"{name} {needs}", values[name])
+            rule = _without_field(name, values) if kind else f"needs {MEANINGS[place]}"
+            require(_same(values[name], ABSENT[name]), f"{name} {rule}", values[name])
     if kind is None:
         return None
     inside = [what for what in own if f"{place}.{what}" in KINDS]
@@ -339,16 +339,16 @@ def _kind_of(place: str, values: Mapping[str, Any]) -> type[NpuPart]:
     return kinds[0]
 
 
-def _lacks(name: str, values: Mapping[str, Any]) -> str:
-    """For what the kind of a part lacks the value of a name, in words."""
+def _without_field(name: str, values: Mapping[str, Any]) -> str:
+    """The rule for the value of a name that the kind of its part lacks, in words."""
     engine = values.get("engine", DEFAULTS["engine"])
     if engine_of(name) not in ("", engine):
-        return f"engine {engine}"
+        return f"must be {ABSENT[name]} for engine {engine}"
     if OWNERS[name][0] == "results":
-        return f"engine {engine} without a skip store"
-    chosen_by = "collect" if _kind_of("array.reducer", values) is CollectedPopcount else "accumulate"
-    choice = values.get(chosen_by, DEFAULTS[chosen_by])
-    return f"collect = {choice}" if chosen_by == "collect" else f"accumulate {choice}"
+        return "needs engine integer or a skip store"
+    if _kind_of("array.reducer", values) is CollectedPopcount:
+        return f"must be {ABSENT[name]} for collect = {values['collect']}"
+    return f"must be {ABSENT[name]} for accumulate {values['accumulate']}"
 
 
 def meant(npu: Any) -> frozenset[str]:

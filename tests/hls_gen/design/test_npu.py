@@ -16,8 +16,8 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, pipeline, ring
 from tests.errors import value_error
 
-THRESHOLDS = "engine binary without a skip store"
-"""What compares sums with thresholds."""
+REQUANTISES = "needs engine integer or a skip store"
+"""The rule of values of a requantisation."""
 BAD = {
     "engine": ("ternary", "npu: engine must be binary or integer, got 'ternary'"),
     "feature_bits": (2, "npu: feature_bits must be 1 for engine binary, got 2"),
@@ -41,11 +41,11 @@ BAD = {
     "accumulators": (3, "npu: accumulators must be a power of two 1..256, got 3"),
     "binariser_bits": (10, "npu: binariser_bits must be 0 or 2..9, got 10"),
     "binariser_rows": (1, "npu: binariser_rows needs a binariser, got 1"),
-    "multiplier_bits": (32, f"npu: multiplier_bits must be 16 for {THRESHOLDS}, got 32"),
-    "bias_fraction_bits": (17, f"npu: bias_fraction_bits must be 0 for {THRESHOLDS}, got 17"),
-    "half_even": (2, f"npu: half_even must be 0 for {THRESHOLDS}, got 2"),
+    "multiplier_bits": (32, f"npu: multiplier_bits {REQUANTISES}, got 32"),
+    "bias_fraction_bits": (17, f"npu: bias_fraction_bits {REQUANTISES}, got 17"),
+    "half_even": (2, f"npu: half_even {REQUANTISES}, got 2"),
     "map_products": (2, "npu: map_products needs a skip store, got 2"),
-    "round_twice": (2, f"npu: round_twice must be 0 for {THRESHOLDS}, got 2"),
+    "round_twice": (2, f"npu: round_twice {REQUANTISES}, got 2"),
     "lookup_rows": (256, "npu: lookup_rows must be 0 for engine binary, got 256"),
     "skip_words": (1, "npu: skip_words must be 0 or >= 2, got 1"),
     "skip_bits": (10, "npu: skip_bits needs a skip store, got 10"),
@@ -364,7 +364,7 @@ def test_a_skip_store_is_of_the_engine():
 
 @pytest.mark.parametrize(("name", "value"), [("half_even", 1), ("bias_fraction_bits", 2)])
 def test_features_that_mean_nothing_are_refused(name, value):
-    with value_error(f"npu: {name} must be 0 for {THRESHOLDS}, got {value}"):
+    with value_error(f"npu: {name} {REQUANTISES}, got {value}"):
         Npu.of(**{name: value})
 
 

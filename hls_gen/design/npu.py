@@ -203,7 +203,8 @@ class Npu:
 
     def _check_addition(self, skip: MapSkipStore | StepSkipStore) -> None:
         """Raise ValueError unless the NPU can have such a skip store and an addition."""
-        require(not skip.onward or "ring" in self.ports.outlets, "skips_onward needs outlet ring", self.ports.outlets)
+        outlets = self.ports.outlets
+        require(not self.skips_onward or "ring" in outlets, "skips_onward needs outlet ring", outlets)
         if self.keeps_steps:
             return
         words = skip.words
@@ -287,12 +288,12 @@ class Npu:
     @property
     def joined_words(self) -> int:
         """Words of a tuple that a layer takes of either of two maps at most; 0: layers read one map."""
-        return self.stores.skip.joined_words if self.stores.skip else 0
+        return self.stores.skip.joined_words if isinstance(self.stores.skip, MapSkipStore) else 0
 
     @property
     def skips_onward(self) -> int:
         """Whether the integers that a binary NPU keeps wait in the skip store of the NPU after, 0 or 1."""
-        return self.stores.skip.onward if self.stores.skip else 0
+        return self.stores.skip.onward if isinstance(self.stores.skip, StepSkipStore) else 0
 
     @property
     def has_skip(self) -> bool:

@@ -23,7 +23,6 @@ class MapSkipStore(SkipStore):
     """The skip store of an integer NPU: words of maps, of kfp / line_taps features."""
 
     engine: ClassVar[str] = "integer"
-    onward: ClassVar[int] = 0
 
     joined_words: int = capacity(0, least=2, or_zero=True)
     """Words of a tuple that a layer takes of either of two maps which it reads side by side, at most, >= 2; 0: layers
@@ -37,7 +36,6 @@ class StepSkipStore(SkipStore):
     """The skip store of a binary NPU: steps of ol integers, to which sums are requantised, and of which signs go on."""
 
     engine: ClassVar[str] = "binary"
-    joined_words: ClassVar[int] = 0
     multiplies: ClassVar[int] = 0
 
     bits: int = capacity(least=2, most=SKIP_BITS, name="skip_bits")

@@ -13,7 +13,7 @@ from bitloom.hls_gen.design.widths import TAIL_BITS, bits_for
 from bitloom.hls_gen.rtl.primitives.block import Signal, add, all_of, eq, sub
 from bitloom.hls_gen.rtl.primitives.chain import chain
 from bitloom.hls_gen.rtl.primitives.fifo import fifo
-from bitloom.hls_gen.rtl.primitives.gearbox import collected, frame_divider
+from bitloom.hls_gen.rtl.primitives.gearbox import collected, divider
 from bitloom.hls_gen.rtl.primitives.places import Places
 from bitloom.hls_gen.rtl.primitives.stream import Stream, connect
 
@@ -115,7 +115,7 @@ def frame_words(c: LoaderContext, network: NetworkRow, room: Signal) -> Signal:
     frame = Stream(c.at["FRAME"] & c.given, room, c.data, last)
     unused = ("last",)  # the sequencer counts words, by its layers' rows
     if pieces > 1:  # the last stream word of a frame may hold fewer input words than the others
-        block = frame_divider(c.library, width_in, word, pieces, TAIL_BITS)
+        block = divider(c.library, width_in, word, pieces, tail_bits=TAIL_BITS)
         tail = network.fields["frame_tail"]
         words = chain(b, block, "frame_gearbox", frame, unused, rst=b.rst, in_tail=tail)
     else:

@@ -27,7 +27,7 @@ from bitloom.hls_gen.rtl.primitives.block import (
     side_by_side,
 )
 from bitloom.hls_gen.rtl.primitives.chain import chain
-from bitloom.hls_gen.rtl.primitives.gearbox import collected, frame_divider
+from bitloom.hls_gen.rtl.primitives.gearbox import collected, divider
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.register_word import word_of
 from bitloom.hls_gen.rtl.primitives.stream import Stream
@@ -127,9 +127,9 @@ def raw_frames(library: Library, p: Packetizer) -> Block:
     if unused := sorted({*range(group_bits)} - {*p.group_source}):
         b.wire("group_unused", len(unused), side_by_side([bits(group.data, k, 1) for k in unused]))
     wired = b.wire("group_words", p.group_words * p.stream_bits, side_by_side(_wires(p, group.data)))
-    divider = frame_divider(library, p.group_words * p.stream_bits, p.stream_bits, p.group_words, p.tail_bits)
+    block = divider(library, p.group_words * p.stream_bits, p.stream_bits, p.group_words, tail_bits=p.tail_bits)
     tail = const(p.tail_words - 1, p.tail_bits)
-    payload = chain(b, divider, "payload", group.replace(data=wired), rst=b.rst, in_tail=tail)
+    payload = chain(b, block, "payload", group.replace(data=wired), rst=b.rst, in_tail=tail)
     payload.ready.assign(in_payload & out.ready)
     ended.assign(all_of(payload.taken, payload.last))
     b.on(ended, (in_payload, 0), (filling, 0), (taken, 0), (aligned, 1))

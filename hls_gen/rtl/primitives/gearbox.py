@@ -58,7 +58,7 @@ def gearbox(
     together, pieces = gear(source.data_bits, out_width)
     if pieces == 1:
         return collected(b, library, name, source, out_width, together, unused, rst)
-    block = divider(library, source.data_bits, out_width, pieces, source.side_bits)
+    block = divider(library, source.data_bits, out_width, pieces, side=source.side_bits)
     return chain(b, block, name, source, unused, rst=b.rst if rst is None else rst)
 
 
@@ -101,35 +101,30 @@ def collector(library: Library, width: int, count: int, side: int = 0) -> Block:
     return library.get(_collector, count).sized(WIDTH=width, SIDE_WIDTH=max(side, 1))
 
 
-def divider(library: Library, in_width: int, out_width: int, pieces: int, side: int = 0) -> Block:
-    """Module ``divider``, in this size.
+def divider(
+    library: Library, in_width: int, out_width: int, pieces: int, *, side: int = 0, tail_bits: int = 0
+) -> Block:
+    """Module ``divider``, in this size; with ``tail_bits`` ``frame_divider``, or with side bits ``tuple_divider``.
 
     Parameters
     ----------
     in_width, out_width : int
         Bits of a word at the input and of a piece, which isn't wider.
     pieces : int
-        Pieces of a word; what they hold beyond the word is 0.
+        Pieces of a word; what they hold beyond the word is 0, and bits of a word beyond its pieces are dropped.
     side : int
-        Bits that go with a word unchanged, all the time that its pieces leave. Without any, the module has a bit that
-        means nothing.
-    """
-    sizes = {"IN_WIDTH": in_width, "OUT_WIDTH": out_width, "LAST_PIECE": pieces - 1}
-    return library.get(_divider, "divider", tailed=False, beside=True).sized(**sizes, SIDE_WIDTH=max(side, 1))
-
-
-def frame_divider(library: Library, in_width: int, out_width: int, pieces: int, tail_bits: int) -> Block:
-    """Module ``frame_divider``, in this size: a divider whose word with ``last`` has ``in_tail`` + 1 pieces.
-
-    Parameters
-    ----------
-    in_width, out_width, pieces : int
-        As those of `divider`; bits of a word beyond its pieces are dropped.
+        Bits that go with a word unchanged, all the time that its pieces leave. Without any, module ``divider`` has a
+        bit that means nothing.
     tail_bits : int
-        Width of ``in_tail``, enough for ``pieces`` - 1.
+        Width of port ``in_tail``, enough for ``pieces`` - 1: a word with ``last`` has ``in_tail`` + 1 pieces. 0: every
+        word has ``pieces``, and there is no such port.
     """
+    beside = side > 0 or not tail_bits
+    name = ("tuple_divider" if beside else "frame_divider") if tail_bits else "divider"
     sizes = {"IN_WIDTH": in_width, "OUT_WIDTH": out_width, "LAST_PIECE": pieces - 1}
-    return library.get(_divider, "frame_divider", tailed=True, beside=False).sized(**sizes, TAIL_WIDTH=tail_bits)
+    sizes |= {"SIDE_WIDTH": max(side, 1)} if beside else {}
+    sizes |= {"TAIL_WIDTH": tail_bits} if tail_bits else {}
+    return library.get(_divider, name, tailed=tail_bits > 0, beside=beside).sized(**sizes)
 
 
 _REGISTER = """One word of a ready/valid stream waits in a register.
@@ -150,13 +145,6 @@ _DIVIDER = """Divider: one word of a ready/valid stream leaves in several pieces
 
 out_last comes with the last piece of a word that came with in_last.{more}
 """
-
-
-def tuple_divider(library: Library, in_width: int, out_width: int, pieces: int, tail_bits: int, side: int) -> Block:
-    """Module ``tuple_divider``, in this size: a `frame_divider` with ``side`` bits beside each word, >= 1."""
-    sizes = {"IN_WIDTH": in_width, "OUT_WIDTH": out_width, "LAST_PIECE": pieces - 1}
-    block = library.get(_divider, "tuple_divider", tailed=True, beside=True)
-    return block.sized(**sizes, SIDE_WIDTH=side, TAIL_WIDTH=tail_bits)
 
 
 def _collector(count: int) -> Block:

@@ -18,7 +18,7 @@ from bitloom.hls_gen.rtl.pool_unit.pool_results import pool_results
 from bitloom.hls_gen.rtl.pool_unit.pool_unit import pool_unit
 from bitloom.hls_gen.rtl.primitives.block import Signal, bits
 from bitloom.hls_gen.rtl.primitives.chain import chain
-from bitloom.hls_gen.rtl.primitives.gearbox import gearbox, tuple_divider
+from bitloom.hls_gen.rtl.primitives.gearbox import divider, gearbox
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 from bitloom.hls_gen.rtl.sequencer.beat import Beat
 from bitloom.hls_gen.rtl.sequencer.sequencer import SequencerSpec, sequencer
@@ -109,5 +109,5 @@ def _steps(c: NpuContext, sums: Stream) -> Stream:
         return gearbox(c.b, c.library, "pool_steps", sums, w)
     tail = bits(sums.side, side_bits, npu.pool_tail_bits)
     words = sums.replace(side=bits(sums.side, 0, side_bits))
-    block = tuple_divider(c.library, sums.data_bits, w, npu.pool_word_steps, npu.pool_tail_bits, side_bits)
+    block = divider(c.library, sums.data_bits, w, npu.pool_word_steps, side=side_bits, tail_bits=npu.pool_tail_bits)
     return chain(c.b, block, "pool_steps", words, rst=c.b.rst, in_tail=tail)

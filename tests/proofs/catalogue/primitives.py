@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from functools import partial
 
 from bitloom.hls_gen.design import timing
-from bitloom.hls_gen.rtl.primitives.block import Block
 from bitloom.hls_gen.rtl.primitives.fifo import fifo
-from bitloom.hls_gen.rtl.primitives.gearbox import collector, divider, frame_divider, tuple_divider
+from bitloom.hls_gen.rtl.primitives.gearbox import collector, divider
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.skid import skid
 from tests.proofs.engine import Broken, Proof, Row
@@ -60,13 +59,6 @@ def _collectors() -> Iterator[Proof]:
         )
 
 
-def _divider(sizes: tuple[int, int, int], side: int, tail: int) -> Block:
-    """The divider with so many side bits and bits of in_tail."""
-    if not tail:
-        return divider(Library(32), *sizes, side)
-    return tuple_divider(Library(32), *sizes, tail, side) if side else frame_divider(Library(32), *sizes, tail)
-
-
 def _dividers() -> Iterator[Proof]:
     """(in, out, pieces, side bits, bits of in_tail): all of the word in whole pieces, a rest, a part of the word."""
     for width_in, width_out, pieces, side, tail in (
@@ -84,7 +76,7 @@ def _dividers() -> Iterator[Proof]:
         yield Proof(
             name=f"divider of {width_in} to {pieces} x {width_out}",
             source=f"{ROOM}/gearbox.py",
-            block=partial(_divider, (width_in, width_out, pieces), side, tail),
+            block=partial(divider, Library(32), width_in, width_out, pieces, side=side, tail_bits=tail),
             rules="divider",
             sizes={"IN": width_in, "OUT": width_out, "PIECES": pieces}
             | ({"SIDE": side} if side else {})

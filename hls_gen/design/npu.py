@@ -520,9 +520,9 @@ class Npu:
 
     @property
     def pool_out_bits(self) -> int:
-        """Width of what leaves the pool unit: values, side bits, and with sums the number of features, and of steps in
-        a tuple's last word."""
-        return self.pool_values_bits + self.pool_side_bits + COUNT_BITS * self.depthwise + self.pool_tail_bits
+        """Width of what leaves the pool unit: values, side bits, and with sums the number of features, and that of the
+        last step in a tuple's last word."""
+        return self.pool_values_bits + self.pool_side_bits + COUNT_BITS * self.depthwise + self.pool_last_piece_bits
 
     @property
     def pool_word_steps(self) -> int:
@@ -530,8 +530,8 @@ class Npu:
         return self.pool_unit.pfp // self.results.ol if self.pool_unit and self.pool_unit.weights else 0
 
     @property
-    def pool_tail_bits(self) -> int:
-        """Width of the number of steps, less 1, in the last word of a tuple of sums; 0 where each word is a step."""
+    def pool_last_piece_bits(self) -> int:
+        """Width of the number of the last step in the last word of a tuple of sums; 0 where each word is a step."""
         return bits_for(self.pool_word_steps - 1) if self.pool_word_steps > 1 else 0
 
     @property

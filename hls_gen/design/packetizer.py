@@ -108,10 +108,10 @@ class Packetizer:
         """Raise ValueError if a size contradicts another one."""
         if self.stream_bits not in STREAM_BITS:
             raise ValueError(f"packetizer: stream_bits must be 32 or 64, got {self.stream_bits!r}")
-        if not 1 <= self.tail_words <= self.group_words:
+        if not 1 <= self.last_group_words <= self.group_words:
             raise ValueError(
                 f"packetizer: {self.groups} groups must have {self.payload_words} words, {self.group_words} each but "
-                f"for the last one, which has {self.tail_words}"
+                f"for the last one, which has {self.last_group_words}"
             )
 
     @classmethod
@@ -189,12 +189,12 @@ class Packetizer:
         return len(self.group_source) // self.stream_bits
 
     @property
-    def tail_bits(self) -> int:
+    def last_piece_bits(self) -> int:
         """Bits of the number of a stream word in its group."""
         return bits_for(self.group_words - 1)
 
     @property
-    def tail_words(self) -> int:
+    def last_group_words(self) -> int:
         """Stream words of a frame's last group."""
         return self.payload_words - (self.groups - 1) * self.group_words
 

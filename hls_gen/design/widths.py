@@ -18,8 +18,8 @@ MEMORY_BITS = 8
 """Bits of a memory's id."""
 LAYER_BITS = 8
 """Bits of a layer's number."""
-TAIL_BITS = 6
-"""Bits of a count of input words in the last stream word of a frame."""
+LAST_PIECE_BITS = 6
+"""Bits of the number of the last input word in the last stream word of a frame."""
 MULTIPLIER_BITS = requantise.MULTIPLIER_BITS
 """Bits of a requantisation's multiplier at most."""
 FRACTION_BITS = requantise.MAX_FRACTION

@@ -41,15 +41,17 @@ def sequencer_modules(unit: str) -> tuple[str, ...]:
     return tuple(f"{unit}_{name}" for name in ("writer", "tap_source", "issuer"))
 
 
-def gear(source: int, target: int, side: int, n: int, tail: int = 0) -> Iterator[AreaBlock]:
+def gear(source: int, target: int, side: int, n: int, last_piece_bits: int = 0) -> Iterator[AreaBlock]:
     """The gearbox from words of ``source`` bits to words of ``target`` bits; ``side`` bits go with each word, and
-    ``tail`` bits say into how many a tuple's last one is cut."""
+    ``last_piece_bits`` say with which piece a tuple's last one ends."""
     together, pieces = gearbox.gear(source, target)
     if source <= target:
         yield collector(source, together, target, side, n)
     else:
         sizes = {"IN_WIDTH": source, "OUT_WIDTH": target, "LAST_PIECE": pieces - 1, "SIDE_WIDTH": max(side, 1)}
-        name = sized_name("tuple_divider" if tail else "divider", sizes | ({"TAIL_WIDTH": tail} if tail else {}))
+        if last_piece_bits:
+            sizes["LAST_PIECE_WIDTH"] = last_piece_bits
+        name = sized_name("tuple_divider" if last_piece_bits else "divider", sizes)
         yield AreaBlock("divider", name, {"one": 1, "width": source, "pieces": bits_for(pieces - 1)}, n)
 
 

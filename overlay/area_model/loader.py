@@ -8,7 +8,7 @@ from bitloom.hls_gen.design.manifest import TOP
 from bitloom.hls_gen.design.memories.memory_map import memory_rows
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.registers import COUNTER_BITS, counter_names, state_bits
-from bitloom.hls_gen.design.widths import TAIL_BITS, bits_for
+from bitloom.hls_gen.design.widths import LAST_PIECE_BITS, bits_for
 from bitloom.overlay.area.netlist import sized_name
 
 from .area_block import AreaBlock, Features, collector, fifo
@@ -41,7 +41,7 @@ def loader_blocks(design: Design) -> Iterator[AreaBlock]:
     if word > stream:
         yield collector(stream, together, word, 0)
     else:
-        sizes = {"IN_WIDTH": stream, "OUT_WIDTH": word, "LAST_PIECE": pieces - 1, "TAIL_WIDTH": TAIL_BITS}
+        sizes = {"IN_WIDTH": stream, "OUT_WIDTH": word, "LAST_PIECE": pieces - 1, "LAST_PIECE_WIDTH": LAST_PIECE_BITS}
         name = sized_name("frame_divider", sizes)
         if pieces == 1:  # a register, which is estimated as a divider, too
             name = sized_name("stream_register", {"WIDTH": stream, "SIDE_WIDTH": 1})

@@ -89,8 +89,8 @@ def _depthwise(npu: Npu, pool_unit: PoolUnit, weights: PoolWeights, n: int) -> I
     yield AreaBlock("pool_unit_depthwise", "pool_unit_depthwise", {}, n, lut=lut, ff=ff)
     yield _fifo(npu, n)
     sums = npu.pool_values_bits
-    tail = npu.pool_tail_bits
-    yield from gear(sums, ol * npu.array.acc_bits, npu.pool_out_bits - sums - 1 - tail, n, tail)
+    number = npu.pool_last_piece_bits
+    yield from gear(sums, ol * npu.array.acc_bits, npu.pool_out_bits - sums - 1 - number, n, number)
     wide = npu.of_pool_results
     sizes = {
         "one": 1,

@@ -37,7 +37,7 @@ def network_row(plan: Plan, n: int, rows: Sequence[LayerRows], stream_bits: int,
     if n == 0:
         words = plan.frame.frame_layout.words
         together = gear(npu.host_word_bits, stream_bits).together
-        fields |= {"frame_words": words, "frame_beats": frame_beats, "frame_tail": (words - 1) % together}
+        fields |= {"frame_words": words, "frame_beats": frame_beats, "frame_last_piece": (words - 1) % together}
         if npu.loader.outputs > 1:
             fields["last_output"] = len(plan.outputs) - 1
         if len(plan.frame.limits):

@@ -28,8 +28,8 @@ def pool_unit_rows(planned: PlannedLayer) -> dict[str, Columns]:
     fields = way_fields(planned)
     known = memory_of(npu, "pool_layers").widths
     fields |= {mark: int(mark == layer.reduction.mark) for mark in MARKS if mark in known}
-    if "tail" in known:
-        fields["tail"] = (len(planned.steps) - 1) % npu.pool_word_steps
+    if "last_piece" in known:
+        fields["last_piece"] = (len(planned.steps) - 1) % npu.pool_word_steps
     if "shares_lanes" in known:
         lines = planned.on_pool_unit.lines
         fields["shares_lanes"] = int(lines is not None and present(npu.pool_unit).beat.shares_lanes(lines.window))

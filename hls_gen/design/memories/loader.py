@@ -2,7 +2,7 @@
 
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
-from bitloom.hls_gen.design.widths import FRAME_BITS, LAYER_BITS, TAIL_BITS, bits_for
+from bitloom.hls_gen.design.widths import FRAME_BITS, LAST_PIECE_BITS, LAYER_BITS, bits_for
 
 from .memory import FieldWidths, Rows
 from .window_former import former_fields
@@ -18,7 +18,7 @@ def loader_memories(npu: Npu) -> dict[str, Rows]:
         *([("frame_words", FRAME_BITS), ("frame_beats", FRAME_BITS)] if host else []),
         ("last_layer", LAYER_BITS),
         *([("last_pool_layer", LAYER_BITS)] if npu.pool_unit else []),
-        *([("frame_tail", TAIL_BITS)] if host else []),
+        *([("frame_last_piece", LAST_PIECE_BITS)] if host else []),
         *([("binariser_last", bits_for(present(npu.ports.binariser).rows - 1))] if npu.ports.binariser else []),
         *([("last_chunk", LAYER_BITS)] if "ring" in npu.ports.inlets else []),
         *([("last_output", bits_for(npu.loader.outputs - 1))] if npu.loader.outputs > 1 and host else []),

@@ -57,7 +57,7 @@ def _layer_fields(sequencer: NpuSequencer) -> FieldWidths:
         *((pool.mark, 1) for pool in npu.pools if pool.mark),
         *counter_fields(sequencer),
         *([("depthwise", 1)] if npu.depthwise else []),
-        *([("tail", npu.pool_tail_bits)] if npu.pool_tail_bits else []),
+        *([("last_piece", npu.pool_last_piece_bits)] if npu.pool_last_piece_bits else []),
         *([("shares_lanes", 1)] if sequencer.beat.lane_lines > 1 else []),
         *starts(sequencer, SOMETIMES),
         *([("start_row", row), ("kernel_base", row)] if sequencer.kind.kernel_rows else []),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.gearbox import gear
-from bitloom.hls_gen.design.widths import TAIL_BITS, bits_for
+from bitloom.hls_gen.design.widths import LAST_PIECE_BITS, bits_for
 from bitloom.hls_gen.rtl.primitives.block import Signal, add, all_of, eq, sub
 from bitloom.hls_gen.rtl.primitives.chain import chain
 from bitloom.hls_gen.rtl.primitives.fifo import fifo
@@ -115,12 +115,12 @@ def frame_words(c: LoaderContext, network: NetworkRow, room: Signal) -> Signal:
     frame = Stream(c.at["FRAME"] & c.given, room, c.data, last)
     unused = ("last",)  # the sequencer counts words, by its layers' rows
     if pieces > 1:  # the last stream word of a frame may hold fewer input words than the others
-        block = divider(c.library, width_in, word, pieces, tail_bits=TAIL_BITS)
-        tail = network.fields["frame_tail"]
-        words = chain(b, block, "frame_gearbox", frame, unused, rst=b.rst, in_tail=tail)
+        block = divider(c.library, width_in, word, pieces, last_piece_bits=LAST_PIECE_BITS)
+        last_piece = network.fields["frame_last_piece"]
+        words = chain(b, block, "frame_gearbox", frame, unused, rst=b.rst, in_last_piece=last_piece)
     else:
-        if "frame_tail" in network.fields:  # one input word in each stream word: it is 0
-            b.wire("frame_tail_unused", TAIL_BITS, network.fields["frame_tail"])
+        if "frame_last_piece" in network.fields:  # one input word in each stream word: it is 0
+            b.wire("frame_last_piece_unused", LAST_PIECE_BITS, network.fields["frame_last_piece"])
         words = collected(b, c.library, "frame_gearbox", frame, word, together, unused)
     connect(words, Stream.output(b, "words", word))
     return last

@@ -44,7 +44,7 @@ def network_row(c: LoaderContext, n: int, target: AddressedMemory, cursor: RowCu
     loaded = b.reg(f"npu{n}_is_loaded")
     b.on(load & word.row_ends, (loaded, 1))
     # where an input word takes several stream words, the last stream word of a frame is no other than the rest
-    unused = {"frame_tail"} if npu.host_word_bits > width else set()
+    unused = {"frame_last_piece"} if npu.host_word_bits > width else set()
     fields = [(f"{name}_unused" if name in unused else name, w) for name, w in m.widths.items()]
     row = split(b, b.wire(f"npu{n}_network_row", m.width, side_by_side(parts)), fields, f"npu{n}_network_")
     for name, w in settings(npu):

@@ -127,9 +127,11 @@ def raw_frames(library: Library, p: Packetizer) -> Block:
     if unused := sorted({*range(group_bits)} - {*p.group_source}):
         b.wire("group_unused", len(unused), side_by_side([bits(group.data, k, 1) for k in unused]))
     wired = b.wire("group_words", p.group_words * p.stream_bits, side_by_side(_wires(p, group.data)))
-    block = divider(library, p.group_words * p.stream_bits, p.stream_bits, p.group_words, tail_bits=p.tail_bits)
-    tail = const(p.tail_words - 1, p.tail_bits)
-    payload = chain(b, block, "payload", group.replace(data=wired), rst=b.rst, in_tail=tail)
+    block = divider(
+        library, p.group_words * p.stream_bits, p.stream_bits, p.group_words, last_piece_bits=p.last_piece_bits
+    )
+    last_piece = const(p.last_group_words - 1, p.last_piece_bits)
+    payload = chain(b, block, "payload", group.replace(data=wired), rst=b.rst, in_last_piece=last_piece)
     payload.ready.assign(in_payload & out.ready)
     ended.assign(all_of(payload.taken, payload.last))
     b.on(ended, (in_payload, 0), (filling, 0), (taken, 0), (aligned, 1))

@@ -32,7 +32,8 @@ CONTRACT = str(__doc__)
 
 class DepthwisePool(IntegerArithmetic):
     """The pool unit of an integer NPU with ``depthwise``: a word that leaves has PFP sums of ``acc_bits``, above them
-    the side bits, above those the number of features, and above that the number of steps in a tuple's last word."""
+    the side bits, above those the number of features, and above that the number of the last step in a tuple's
+    last word."""
 
     module = "pool_unit_depthwise"
     contract = CONTRACT
@@ -47,15 +48,16 @@ class DepthwisePool(IntegerArithmetic):
         beat = ports.beat
         average = beat.marks.average
         depthwise = beat.marks.depthwise
-        tail = [(b.reg("at_tail", npu.pool_tail_bits, init=None), beat.marks.tail)] if npu.pool_tail_bits else []
-        self.hold(choose(average & ~depthwise, beat.taps, 1, COUNT_BITS), (self._depthwise, depthwise), *tail)
+        w = npu.pool_last_piece_bits
+        last_piece = [(b.reg("at_last_piece", w, init=None), beat.marks.last_piece)] if w else []
+        self.hold(choose(average & ~depthwise, beat.taps, 1, COUNT_BITS), (self._depthwise, depthwise), *last_piece)
         row = library.loadable(b, memory_of(npu, self.memory), ports.bus, beat.kernel_row, read=beat.beat)
         self._weights = row["weights"]
         b.comment("The same, in time with what goes into the queue.")
         self.at = ports.late(b, self.delay)
         self.follow()
-        tails = [delayed(b, held, "tail", self.delay, npu.pool_tail_bits)[-1] for held, _ in tail]
-        self.above = [*tails, self.count]
+        last_pieces = [delayed(b, held, "last_piece", self.delay, w)[-1] for held, _ in last_piece]
+        self.above = [*last_pieces, self.count]
         b.comment("The queue's row with this beat, lane by lane.")
 
     def value(self, k: int, tap: int) -> Signal:

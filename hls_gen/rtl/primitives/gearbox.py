@@ -102,9 +102,9 @@ def collector(library: Library, width: int, count: int, side: int = 0) -> Block:
 
 
 def divider(
-    library: Library, in_width: int, out_width: int, pieces: int, *, side: int = 0, tail_bits: int = 0
+    library: Library, in_width: int, out_width: int, pieces: int, *, side: int = 0, last_piece_bits: int = 0
 ) -> Block:
-    """Module ``divider``, in this size; with ``tail_bits`` ``frame_divider``, or with side bits ``tuple_divider``.
+    """Module ``divider``, ``frame_divider`` (with ``last_piece_bits``) or ``tuple_divider`` (with both), in this size.
 
     Parameters
     ----------
@@ -113,18 +113,18 @@ def divider(
     pieces : int
         Pieces of a word; what they hold beyond the word is 0, and bits of a word beyond its pieces are dropped.
     side : int
-        Bits that go with a word unchanged, all the time that its pieces leave. Without any, module ``divider`` has a
-        bit that means nothing.
-    tail_bits : int
-        Width of port ``in_tail``, enough for ``pieces`` - 1: a word with ``last`` has ``in_tail`` + 1 pieces. 0: every
-        word has ``pieces``, and there is no such port.
+        Bits that go with a word unchanged, all the time that its pieces leave. Module ``divider`` has a bit at least,
+        which may mean nothing.
+    last_piece_bits : int
+        Width of port ``in_last_piece``, enough for ``pieces`` - 1: the number of the last piece of a word with
+        ``last``, from 0 on. 0: every word has ``pieces``, and there is no such port.
     """
-    beside = side > 0 or not tail_bits
-    name = ("tuple_divider" if beside else "frame_divider") if tail_bits else "divider"
+    beside = side > 0 or not last_piece_bits
+    name = ("tuple_divider" if beside else "frame_divider") if last_piece_bits else "divider"
     sizes = {"IN_WIDTH": in_width, "OUT_WIDTH": out_width, "LAST_PIECE": pieces - 1}
     sizes |= {"SIDE_WIDTH": max(side, 1)} if beside else {}
-    sizes |= {"TAIL_WIDTH": tail_bits} if tail_bits else {}
-    return library.get(_divider, name, tailed=tail_bits > 0, beside=beside).sized(**sizes)
+    sizes |= {"LAST_PIECE_WIDTH": last_piece_bits} if last_piece_bits else {}
+    return library.get(_divider, name, shortens=last_piece_bits > 0, beside=beside).sized(**sizes)
 
 
 _REGISTER = """One word of a ready/valid stream waits in a register.
@@ -202,15 +202,18 @@ def _later_places(b: Block, source: Stream, goes_on: Signal, count: int) -> list
     return [b.wire(f"at_{k}", 1, goes_on & bits(at, k - 1, 1)) for k in range(1, count + 1)]
 
 
-def _divider(name: str, *, tailed: bool, beside: bool) -> Block:
-    """A module that divides words: whether the last ones may have fewer pieces than the others (``tailed``), and
+def _divider(name: str, *, shortens: bool, beside: bool) -> Block:
+    """A module that divides words: whether the last ones may have fewer pieces than the others (``shortens``), and
     whether side bits go with each word (``beside``)."""
-    b = Block(name, _divider_header(" A word\nwith in_last has only in_tail + 1 pieces." if tailed else ""))
+    b = Block(name, _divider_header(" A word\nwith in_last ends with piece in_last_piece." if shortens else ""))
     in_width, out_width, last_piece = _piece_parameters(b)
     side_width = b.parameter("SIDE_WIDTH", 1, "bits that go with a word unchanged") if beside else None
-    tail_width = b.parameter("TAIL_WIDTH", 2, "bits of in_tail, enough for LAST_PIECE") if tailed else None
+    number_width = None
+    if shortens:
+        number_width = b.parameter("LAST_PIECE_WIDTH", 2, "bits of in_last_piece, enough for LAST_PIECE")
     source = Stream.input(b, "in", in_width, last=True, side_bits=0 if side_width is None else side_width)
-    tail = None if tail_width is None else b.input("in_tail", tail_width, means="pieces - 1 of a word with in_last")
+    means = "number of the last piece of a word with in_last, from 0 on"
+    ends = None if number_width is None else b.input("in_last_piece", number_width, means=means)
     out = Stream(
         valid=b.output_reg("out_valid"),
         ready=b.input("out_ready"),
@@ -221,11 +224,11 @@ def _divider(name: str, *, tailed: bool, beside: bool) -> Block:
 
     # # #
 
-    left_width = tail_width
+    left_width = number_width
     if left_width is None:
         left_width = b.localparam("LEFT_WIDTH", Mux(last_piece > 0, clog2(last_piece + 1), 1))
     left = b.reg("left", left_width)
-    take = _pieces(b, source, out, left, last_piece if tail is None else Mux(source.last, tail, last_piece))
+    take = _pieces(b, source, out, left, last_piece if ends is None else Mux(source.last, ends, last_piece))
     if out.side is not None:
         b.on(take, (out.side, source.side))
     return b

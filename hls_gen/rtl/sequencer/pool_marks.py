@@ -14,11 +14,11 @@ MEANS = {
     "forks": "the map goes to the skip store as well",
     "for_addition": "in the skip store the map waits for the addition",
     **{reduction.mark: reduction.means for reduction in (*POOLS, PRODUCTS) if reduction.mark},
-    "tail": "steps of results in a tuple's last word, less 1",
+    "last_piece": "number of the last step in a tuple's last word, from 0 on",
     "shares_lanes": "lanes of a word are shared by lines of the kernel",
 }
 """The marks, by the names of the fields of memory ``pool_layers``: where a map goes, what the pool unit computes, and
-how many steps of a tuple leave."""
+with which step a tuple ends."""
 
 PoolMarks = make_dataclass(
     "PoolMarks",

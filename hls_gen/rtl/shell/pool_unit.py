@@ -101,13 +101,14 @@ def _features(c: NpuContext, sums: Stream) -> Stream:
 
 
 def _steps(c: NpuContext, sums: Stream) -> Stream:
-    """The words of a pool unit with weights as steps of OL sums; a tuple's last word has as many as ``tail`` says."""
+    """The words of a pool unit with weights as steps of OL sums; a tuple's last word ends with step ``last_piece``."""
     npu = c.npu
     w = npu.results.ol * npu.array.acc_bits
-    side_bits = sums.side_bits - npu.pool_tail_bits
-    if not npu.pool_tail_bits:
+    number_bits = npu.pool_last_piece_bits
+    side_bits = sums.side_bits - number_bits
+    if not number_bits:
         return gearbox(c.b, c.library, "pool_steps", sums, w)
-    tail = bits(sums.side, side_bits, npu.pool_tail_bits)
+    last_piece = bits(sums.side, side_bits, number_bits)
     words = sums.replace(side=bits(sums.side, 0, side_bits))
-    block = divider(c.library, sums.data_bits, w, npu.pool_word_steps, side=side_bits, tail_bits=npu.pool_tail_bits)
-    return chain(c.b, block, "pool_steps", words, rst=c.b.rst, in_tail=tail)
+    block = divider(c.library, sums.data_bits, w, npu.pool_word_steps, side=side_bits, last_piece_bits=number_bits)
+    return chain(c.b, block, "pool_steps", words, rst=c.b.rst, in_last_piece=last_piece)

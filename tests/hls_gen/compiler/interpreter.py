@@ -324,7 +324,7 @@ class Unit:
         together = max(stream // kfp, 1)
         pieces = -(-kfp // stream)
         assert beats == network["frame_beats"] == -(-count // together) * pieces
-        assert network["frame_tail"] == (count - 1) % together
+        assert network["frame_last_piece"] == (count - 1) % together
         lows = [i // together * pieces * stream + i % together * kfp for i in range(count)]
         return [number >> low & (1 << kfp) - 1 for low in lows]
 

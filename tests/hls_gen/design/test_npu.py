@@ -525,7 +525,7 @@ def test_words_of_frames_and_at_outlets():
     weighted = Npu.of(**{**DEPTHWISE, "pfp": 8, "ol": 2})
     assert weighted.outlet_tuple(5) == (5, 2)
     assert weighted.pool_word_steps == 4
-    assert [weighted.changed(pfp=pfp).pool_tail_bits for pfp in (2, 4, 8)] == [0, 1, 2]
+    assert [weighted.changed(pfp=pfp).pool_last_piece_bits for pfp in (2, 4, 8)] == [0, 1, 2]
 
 
 @pytest.mark.parametrize(

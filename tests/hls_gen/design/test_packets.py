@@ -83,9 +83,9 @@ def test_pack_fields():
     assert rows.tolist() == [[3, 60 << 16], [255, 0xFF << 16]]
     with value_error("memory network: last_layer must fit 8 bits, got 256 in row 1"):
         pack_fields(memory, {"last_layer": [0, 256]})
-    rule = "memory network: all fields must have the same number of rows, got {'frame_tail': 1, 'last_layer': 2}"
+    rule = "memory network: all fields must have the same number of rows, got {'frame_last_piece': 1, 'last_layer': 2}"
     with value_error(rule):
-        pack_fields(memory, {"frame_tail": [0], "last_layer": [1, 2]})
+        pack_fields(memory, {"frame_last_piece": [0], "last_layer": [1, 2]})
 
 
 def some_packets(m):

@@ -82,7 +82,7 @@ class Rig(SimpleNamespace):
         """LOAD of the network row for frames of so many input words."""
         pieces = max(1, self.design.stream_bits // self.kfp)
         beats = len(self.payload(frame_words)) * 32 // self.design.stream_bits
-        row = {"frame_words": frame_words, "frame_beats": beats, "frame_tail": (frame_words - 1) % pieces, **LAST}
+        row = {"frame_words": frame_words, "frame_beats": beats, "frame_last_piece": (frame_words - 1) % pieces, **LAST}
         if self.design.npus[0].loader.stream_weights:
             row["streamed_layers"] = STREAMED
         memory = self.manifest.memory(0, "network")
@@ -481,7 +481,7 @@ def test_a_frame_leaves_as_another_enters(rig):
 
 
 def test_a_new_network_row_changes_the_frames(rig):
-    """The second network's frame length, tail and last layers are those in force."""
+    """The second network's frame length, last piece and last layers are those in force."""
     sink, flag = Sink(rig.bench, "words_"), Sink(rig.bench, "flag_", ready="flag_ready_out")
     for count in (7, 2):
         run(rig.bench, rig.source(rig.items(rig.network(count), rig.frame(words_of(rig, count)))), sink, flag, extra=20)

@@ -60,8 +60,8 @@ def _collectors() -> Iterator[Proof]:
 
 
 def _dividers() -> Iterator[Proof]:
-    """(in, out, pieces, side bits, bits of in_tail): all of the word in whole pieces, a rest, a part of the word."""
-    for width_in, width_out, pieces, side, tail in (
+    """(in, out, pieces, side bits, bits of in_last_piece): a word in whole pieces, with a rest, a part of a word."""
+    for width_in, width_out, pieces, side, number in (
         (7, 3, 3, 2, 0),
         (9, 1, 9, 1, 0),
         (64, 32, 2, 1, 0),
@@ -76,11 +76,11 @@ def _dividers() -> Iterator[Proof]:
         yield Proof(
             name=f"divider of {width_in} to {pieces} x {width_out}",
             source=f"{ROOM}/gearbox.py",
-            block=partial(divider, Library(32), width_in, width_out, pieces, side=side, tail_bits=tail),
+            block=partial(divider, Library(32), width_in, width_out, pieces, side=side, last_piece_bits=number),
             rules="divider",
             sizes={"IN": width_in, "OUT": width_out, "PIECES": pieces}
             | ({"SIDE": side} if side else {})
-            | ({"TAIL": tail} if tail else {}),
+            | ({"NUMBER": number} if number else {}),
             reach=pieces + 5,
             breaks=(
                 Broken("is_last <= in_last;", "is_last <= 1'd0;", "last_with_the_final_piece"),

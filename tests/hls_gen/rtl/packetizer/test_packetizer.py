@@ -57,7 +57,7 @@ PIXELS, VIDEO = RawStream(marks="packet"), RawStream(marks="video")
 SHAPES = {
     "bits, values that nobody reads": Shape(
         "conv_strides", 32, PIXELS
-    ),  # groups of 20 beats and 3 words, a shorter tail
+    ),  # groups of 20 beats and 3 words, a shorter last one
     "planes": Shape("signed_8_input", 64, VIDEO),  # 8 beats, 9 words; constants
     "a pixel a group": Shape("int_conv_1x1", 32, PIXELS),
     "several pixels a beat": Shape("unsigned_4_input", 32, RawStream(marks="video", beat_values=4)),

@@ -29,7 +29,7 @@ class PlannedOnNpus(ABC):
         """The layers, planned on other NPUs."""
 
     @abstractmethod
-    def gaining(self) -> Collection[int]:
+    def tuple_part_npus(self) -> Collection[int]:
         """Numbers of the NPUs that have a layer which gains by kernel groups that read parts of tuples."""
 
     @abstractmethod
@@ -47,11 +47,11 @@ def extended(planned: P) -> P:
     That kernel groups read parts of tuples, and that lanes share weights, follows from the words in which maps lie,
     which a plan finds: then layers are planned again.
     """
-    gaining = planned.gaining()
-    if gaining:
+    numbers = planned.tuple_part_npus()
+    if numbers:
         numbered = enumerate(planned.npus)
         planned = planned.on(
-            tuple(npu.unchecked(**with_tuple_parts(npu)) if n in gaining else npu for n, npu in numbered)
+            tuple(npu.unchecked(**with_tuple_parts(npu)) if n in numbers else npu for n, npu in numbered)
         )
     shared = tuple(sharing(npu, planned.values_read(n)) for n, npu in enumerate(planned.npus))
     if all(npu is before for npu, before in zip(shared, planned.npus)):

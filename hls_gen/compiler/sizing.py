@@ -153,7 +153,7 @@ class _PlannedNetworks(PlannedOnNpus):
             lowered = [lowered_for(model, npus, self.choices) for model in self.models]
         return replace(self, npus=npus, lowered=lowered)
 
-    def gaining(self) -> set[int]:
+    def tuple_part_npus(self) -> set[int]:
         return {planned.number for plan in self.plans for planned in plan.layers if planned.gains_by_tuple_parts}
 
     def values_read(self, n: int) -> Iterator[ReadValues]:

@@ -195,7 +195,7 @@ class _PlannedLayers(PlannedOnNpus):
     def on(self, npus: Npus) -> "_PlannedLayers":
         return replace(self, npu=npus[0])
 
-    def gaining(self) -> set[int]:
+    def tuple_part_npus(self) -> set[int]:
         return {0 for layer in chain(*self.plans) if layer.plan.gains_by_tuple_parts}
 
     def values_read(self, n: int) -> Iterator[ReadValues]:

@@ -233,14 +233,17 @@ def _npu(entry: Any, where: str) -> Npu:
     given = reader.entries("memories")
     reader.require(len(given) == len(wanted), f"memories must be {len(wanted)} by its parameters", len(given))
     for i, (memory, one) in enumerate(zip(wanted, given)):
-        _check_memory(memory, Reader(one, f"{where}: memories[{i}]"))
+        named = Reader(one, f"{where}: memories[{i}]")
+        name = named.data.get("name")
+        named.require(name == memory.name, f"name must be {memory.name} by the NPU's parameters", name)
+        _check_memory(memory, Reader(one, f"{where}: memory {name}"))
     return npu
 
 
 def _check_memory(wanted: Memory, reader: Reader) -> None:
     """ValueError unless a manifest describes this memory."""
     described = wanted.to_dict()
-    for key in ("name", "id", "depth", "width"):
+    for key in ("id", "depth", "width"):
         value = reader.data.get(key)
         reader.require(value == described[key], f"{key} must be {described[key]} by the NPU's parameters", value)
     parts = reader.entries("fields")

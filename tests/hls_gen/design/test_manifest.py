@@ -104,7 +104,7 @@ UNKNOWN = "fields must be those of an NPU, got 'kfb'"
 REGISTER = ("registers", 8)
 MEMORY = ("npus", 0, "memories", 0)
 
-BEATS = "memories[0]: fields[1] must be ['frame_beats', 24, 24] by the NPU's parameters, got"
+BEATS = "memory network: fields[1] must be ['frame_beats', 24, 24] by the NPU's parameters, got"
 START = "register CONTROL: field START must have lsb and width (0, 1), got"
 LOOP = "loop must be inlet and outlet or neither, got ('host', 'loop') and ('host',)"
 TOPS = ("../bitloom_top", "-CFLAGS", "std", "while", "training_top", "a\nb", None, 3, ["bitloom_top"])
@@ -131,15 +131,15 @@ TOPS = ("../bitloom_top", "-CFLAGS", "std", "while", "training_top", "a\nb", Non
         (("spill_words", 20), "fake: spill_words must be 0, or >= 2 where the last NPU leads to NPU 0, got 20"),
         (("npus", 0, "memories", []), "npus[0]: memories must be 9 by its parameters, got 0"),
         (("npus", 0, "memories", None), "npus[0]: memories must be a list, got None"),
-        (("npus", 0, "kernel_rows", 17), "npus[0]: memories[2]: width must be 146 by the NPU's parameters, got 142"),
-        ((*MEMORY, "id", 256), "npus[0]: memories[0]: id must be 0 by the NPU's parameters, got 256"),
+        (("npus", 0, "kernel_rows", 17), "npus[0]: memory layers: width must be 146 by the NPU's parameters, got 142"),
+        ((*MEMORY, "id", 256), "npus[0]: memory network: id must be 0 by the NPU's parameters, got 256"),
         (
             (*MEMORY, "name", "kernels"),
             "npus[0]: memories[0]: name must be network by the NPU's parameters, got 'kernels'",
         ),
-        ((*MEMORY, "depth", 0), "npus[0]: memories[0]: depth must be 1 by the NPU's parameters, got 0"),
-        ((*MEMORY, "width", 32), "npus[0]: memories[0]: width must be 62 by the NPU's parameters, got 32"),
-        ((*MEMORY, "fields", []), "npus[0]: memories[0]: fields must be 4 by the NPU's parameters, got 0"),
+        ((*MEMORY, "depth", 0), "npus[0]: memory network: depth must be 1 by the NPU's parameters, got 0"),
+        ((*MEMORY, "width", 32), "npus[0]: memory network: width must be 62 by the NPU's parameters, got 32"),
+        ((*MEMORY, "fields", []), "npus[0]: memory network: fields must be 4 by the NPU's parameters, got 0"),
         ((*MEMORY, "fields", 1, ["frame_beats", 23, 24]), f"npus[0]: {BEATS} ['frame_beats', 23, 24]"),
         ((*MEMORY, "fields", 1, 7), f"npus[0]: {BEATS} 7"),
         ((*REGISTER, "offset", 0x22), "registers[8]: offset must be a multiple of 4, got 34"),

@@ -51,13 +51,13 @@ def find_core(
     overlay
         ``pynq.Overlay``.
     name
-        What messages begin with.
+        Beginning of messages.
     wanted
         Name of the core; None where there must be one.
     vlnv
         How the core's VLNV begins; several for cores that one driver drives.
     what
-        What is looked for, for messages.
+        Thing that is looked for, for messages.
     preferred
         Name of the core that is taken where there are several.
 

@@ -52,7 +52,7 @@ class MachineStopped(DeviceError):
     Parameters
     ----------
     thing
-        What the message begins with.
+        Beginning of the message.
     error
         Row of the manifest's table of rules.
     place

@@ -31,7 +31,7 @@ class Frames:
     Parameters
     ----------
     manifest
-        What the hardware has.
+        Manifest of the hardware.
     program
         The program whose frames are sent.
     limit
@@ -156,7 +156,7 @@ def loads(program: Program, manifest: Manifest, limit: int) -> list[Words]:
     program
         The program.
     manifest
-        What the hardware has.
+        Manifest of the hardware.
     limit
         Bytes that a DMA transfer may have.
 

@@ -37,9 +37,9 @@ class Owner:
     registers
         Its registers.
     manifest
-        What the hardware has.
+        Manifest of the hardware.
     name
-        What messages begin with.
+        Beginning of messages.
 
     Attributes
     ----------

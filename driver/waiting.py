@@ -44,7 +44,7 @@ class OneCall:
     Parameters
     ----------
     name
-        What messages begin with.
+        Beginning of messages.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class OneCall:
     ended
         Whether somebody has ended the call that is under way.
     waits
-        What the call waits for, if it runs beside others; all are cancelled where the call is ended.
+        Things that the call waits for, if it runs beside others; all are cancelled where the call is ended.
     """
 
     def __init__(self, name: str) -> None:
@@ -154,7 +154,7 @@ class Waiting:
     Parameters
     ----------
     name
-        What messages begin with.
+        Beginning of messages.
     core
         pynq's driver of the core.
     registers
@@ -205,7 +205,7 @@ class Waiting:
         check
             Raises the core's error.
         what
-            What is waited for, for messages.
+            Thing that is waited for, for messages.
         count
             Whether the counters' totals take what is counted meanwhile.
 

@@ -9,7 +9,7 @@ def check_docstrings(name: str) -> None:
     Parameters
     ----------
     name
-        What needs them.
+        Name of the package that needs them.
 
     Raises
     ------

@@ -78,7 +78,7 @@ class Encoding:
         Parameters
         ----------
         name : str
-            What the values are, for the message.
+            Name of the values, for the message.
         values : array
             Of any shape.
 
@@ -110,7 +110,7 @@ def refuse_masked(name: str, values: Array) -> None:
     Parameters
     ----------
     name : str
-        What the values are, for the message.
+        Name of the values, for the message.
     values : array
         Of any shape.
 

@@ -43,7 +43,7 @@ class Limit:
         got : float
             The number that is asked for, never too low an estimate.
         least : float
-            What is allowed in any case.
+            Number that is allowed in any case.
 
         Raises
         ------

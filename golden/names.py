@@ -39,7 +39,7 @@ def check_name(what: str, name: object) -> None:
     Parameters
     ----------
     what : str
-        What has the name, for the message.
+        Thing that has the name, for the message.
     name : object
         The name.
 
@@ -99,7 +99,7 @@ def check_identifier(what: str, name: object) -> None:
     Parameters
     ----------
     what : str
-        What has the name, for the message.
+        Thing that has the name, for the message.
     name : object
         The name.
 
@@ -132,7 +132,7 @@ def meant(name: str, known: Iterable[str]) -> str:
     Parameters
     ----------
     name : str
-        What was given.
+        Word that was given.
     known : iterable of str
         The names that there are.
 
@@ -159,7 +159,7 @@ def check_path(what: str, path: object) -> None:
     Parameters
     ----------
     what : str
-        What has the path, for the message.
+        Thing that has the path, for the message.
     path : object
         The path, with ``/`` between its parts.
 

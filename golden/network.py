@@ -143,7 +143,7 @@ class Network:
         Parameters
         ----------
         user : str
-            What needs a chain, for the message, such as ``"training"``.
+            Command or task that needs a chain, for the message, such as ``"training"``.
 
         Raises
         ------

@@ -28,7 +28,7 @@ def activate(name: str, x: Array, unity: float = 1) -> tuple[Array, Array]:
         One of `ACTIVATIONS`.
     x : (...) real numbers, or words
     unity : float
-        What stands for 1: 1, or a format's word of it.
+        Number that stands for 1: 1, or a format's word of 1.
 
     Returns
     -------

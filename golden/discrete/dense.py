@@ -102,7 +102,7 @@ class DenseTrainer:
         ``weight`` (outputs, inputs) floats: the master copy, or the values of the codes; ``gamma`` and ``beta``, or
         ``bias`` if there is one, (outputs,).
     memory : dict of str to array
-        What the update rule remembers of each.
+        Memory of the update rule, of each.
     """
 
     def __init__(self, spec: DenseSpec, inputs: int, generator: Lfsr, *key: int) -> None:

@@ -31,7 +31,7 @@ def to_model(name: str, mlp: MlpTrainer, preset: Sequence[Moments | None], sourc
         All weights have 1 bit, of one magnitude. Hidden layers are normalised and have activation clip; the
         layers after them convert their inputs to 1 bit. The last layer has neither normalisation nor bias.
     preset : sequence of Moments or None
-        What `MlpTrainer.preset` gave.
+        Result of `MlpTrainer.preset`.
     source : Map
         One image, whose values in raster order are the inputs.
     half : float

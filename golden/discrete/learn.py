@@ -168,7 +168,7 @@ def saved_curve(saved: Mapping[str, Array], epochs: int, most: tuple[float, floa
     Parameters
     ----------
     saved : mapping of str to array
-        What `Checkpoint.read` gave.
+        Result of `Checkpoint.read`.
     epochs : int
         Of the run.
     most : tuple of float

@@ -62,7 +62,7 @@ class UpdateRule:
         gradient : (...) floats
             dw, the derivative of the loss by the parameter.
         memory : (...) floats
-            What the call before gave; zeros at first.
+            Second result of the call before; zeros at first.
         share : float
             Of the rate, for rates that fall during training.
         of_neuron : bool

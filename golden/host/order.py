@@ -62,7 +62,7 @@ def from_pieces(pieces: Sequence[Sequence[int]], values: int, what: str) -> Arra
     values : int
         How many values there are.
     what : str
-        What is ordered, for messages.
+        Things that are ordered, for messages.
 
     Returns
     -------

@@ -61,7 +61,7 @@ def cached_folder(kind: str, key: str, build: Callable[[Path], None]) -> Path:
     Parameters
     ----------
     kind : str
-        What the folder holds, as the name of a folder in `private_root`; users of the cache choose their own.
+        Contents of the folder, as the name of a folder in `private_root`; users of the cache choose their own.
     key : str
         A name that covers all that the content depends on.
     build : callable

@@ -113,7 +113,7 @@ def run_tool(command: Sequence[str | Path], what: str, **options: Any) -> "subpr
     ----------
     command : sequence of str or Path
     what : str
-        What the tool is run for, for the message.
+        Task of the tool, for the message.
     **options
         Passed on to subprocess.run.
 

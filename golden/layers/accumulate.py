@@ -159,7 +159,7 @@ def value(kind: str, result: int, terms: int) -> int:
     kind : str
         "popcount", "or" or "or_words".
     result : int
-        What an accumulator gives: p, the number of ones or of words with a one, or the OR of the ones.
+        Number that an accumulator gives: p, the number of ones or of words with a one, or the OR of the ones.
     terms : int
         n, the products of the window, or its words.
 

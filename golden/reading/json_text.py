@@ -29,7 +29,7 @@ def parse_json(text: bytes, what: str) -> Any:
     text : bytes
         UTF-8.
     what : str
-        What the text is, for messages.
+        Name of the text, for messages.
 
     Returns
     -------
@@ -63,7 +63,7 @@ def read_json(path: str | os.PathLike[str], what: str) -> Any:
     ----------
     path : path
     what : str
-        What the file must be, for messages: ``a manifest``.
+        Thing that the file must be, for messages: ``a manifest``.
 
     Raises
     ------

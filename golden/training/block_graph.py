@@ -93,7 +93,7 @@ class BlockGraph:
         params : mapping of str to mapping of str to array
             Those of a layer may change as soon as its derivatives are there.
         steps : list of TapedBlock
-            What `forward` gave.
+            Result of `forward`.
         error : (N, positions, C) float64
             Derivatives of the loss by the output.
         """

@@ -39,7 +39,7 @@ class Checkpoint:
     run : sequence
         Network and recipe, as JSON knows them.
     images, labels : (...) integers
-        What is learned from.
+        Images that are learned from, and their classes.
     """
 
     def __init__(self, path: Path, run: Sequence[Any], images: Array, labels: Array) -> None:
@@ -88,9 +88,9 @@ def check_saved(expected: Mapping[str, Array], saved: Mapping[str, Array]) -> No
     Parameters
     ----------
     expected : mapping of str to array
-        What the run itself would write.
+        Arrays that the run itself would write.
     saved : mapping of str to array
-        What was read.
+        Arrays that were read.
 
     Raises
     ------

@@ -36,7 +36,7 @@ def check_terms(name: str, count: int, magnitude: int) -> None:
     Parameters
     ----------
     name : str
-        What is summed, for the message.
+        Name of the sum, for the message.
     count : int
         Errors in a sum.
     magnitude : int

@@ -26,8 +26,8 @@ class TrainingBlock(ABC):
     batch : int
         Images of a batch.
     unit : float
-        What 1 stands for in the source: errors are derivatives by ``source / unit``. Integers of many bits have large
-        units, so that errors keep a size that suits the grid. A power of two, or a number of levels.
+        Number of the source that stands for 1: errors are derivatives by ``source / unit``. Integers of many bits have
+        large units, so that errors keep a size that suits the grid. A power of two, or a number of levels.
     others : sequence of Map
         Further maps that the layer reads.
 
@@ -71,7 +71,7 @@ class TrainingBlock(ABC):
         (N, positions', C') float64
             Values of the target.
         tape : object
-            What `backward` needs to know of this call.
+            Values of this call that `backward` needs.
         """
 
     @abstractmethod
@@ -82,7 +82,7 @@ class TrainingBlock(ABC):
         ----------
         params : mapping of str to array
         tape : object
-            What `forward` gave.
+            The second result of `forward`.
         error : (N, positions', C') float64
             Derivatives of the loss by the target in its unit, on the grid.
 

@@ -109,7 +109,7 @@ def trained(network: Network, path: str | os.PathLike[str]) -> Model:
     Parameters
     ----------
     network : Network
-        What `cnv` or `lfc` gives.
+        Result of `cnv` or `lfc`.
     path : path
         The file.
 

@@ -23,7 +23,7 @@ class DesignError(ValueError):
     Parameters
     ----------
     findings
-        What was found, one or more.
+        Broken rules, one or more.
     """
 
     def __init__(self, findings: list[Finding]):

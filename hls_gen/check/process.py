@@ -35,7 +35,7 @@ def process(scope: Scope, always: ast.Always, clock: str) -> AlwaysBlock:
     Returns
     -------
     AlwaysBlock
-        What the block writes.
+        Signals that the block writes.
     """
     kinds = [(s.type, s.sig.name if isinstance(s.sig, ast.Identifier) else "") for s in always.sens_list.list]
     combinational = kinds == [("all", "")]

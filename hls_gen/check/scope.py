@@ -86,7 +86,7 @@ class Scope:
     functions : set of str
         Names of functions.
     findings : list of Finding
-        What was reported so far.
+        Findings that were reported so far.
 
     Parameters
     ----------

@@ -74,7 +74,7 @@ class _Copier:
     Attributes
     ----------
     workloads, mapping
-        What `with_copies` returns, as far as workloads were taken.
+        Results of `with_copies`, as far as workloads were taken.
     """
 
     def __init__(self, workloads: Workloads, mapping: Sequence[int], npus: Sequence[Npu], early: bool):

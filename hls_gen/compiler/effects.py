@@ -30,7 +30,7 @@ def check_effects(name: str, networks: Sequence[Lowered], npus: Sequence[Npu], c
     npus
         Foldings of the NPUs.
     choices
-        What was chosen.
+        Choices of the compilation.
 
     Raises
     ------

@@ -56,12 +56,12 @@ def compile_model(
     choices
         As ``bitloom.hls_gen.compiler.plan.plan`` has them.
     host
-        What the host does around an imported network, which the program keeps.
+        The host's part of an imported network, which the program keeps.
 
     Returns
     -------
     Program
-        What the driver sends, and how it reads the results.
+        Packets that the driver sends, and facts by which it reads the results.
 
     Raises
     ------

@@ -59,7 +59,7 @@ def fitting(folding: Npu, npu_needs: Sequence[NpuNeeds]) -> dict[str, Any]:
     folding
         The NPU; its capacities are ignored.
     npu_needs
-        What its layers need, in each network.
+        Needs of its layers, in each network.
     """
     each = [entry.capacities for entry in npu_needs]
     needs = [entry.needs for entry in npu_needs]
@@ -119,7 +119,7 @@ def streamed(need: Needs, npu: Npu, frame_words: int) -> Needs:
     Parameters
     ----------
     need
-        What it needs where weights stay on the device.
+        Needs of the network where weights stay on the device.
     npu
         The NPU.
     frame_words

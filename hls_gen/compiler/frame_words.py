@@ -45,7 +45,7 @@ def frame_words(
         (tuples,): positions of the input map in the order in which they are sent, for each layer that reads it; of no
         meaning for a former.
     formed
-        What the window former makes of the frame, where it joins the taps of the first layer.
+        Windows that the window former makes of the frame, where the former joins the taps of the first layer.
 
     Returns
     -------

@@ -33,9 +33,10 @@ def split(model: Model) -> tuple[Model, Model | None]:
     Returns
     -------
     Model
-        What the device computes.
+        The part that the device computes.
     Model or None
-        What the host computes of the device's results, with their map as its input; None where that is nothing.
+        The part that the host computes, with the map of the device's results as its input; None where there is no such
+        part.
     """
     network = model.network
     count = _host_layers(model.network)

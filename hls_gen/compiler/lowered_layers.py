@@ -286,7 +286,7 @@ class LoweredLayer(MapReader):
         features : (N, H, W, channels, planes) of 0 and 1, or (N, H, W, channels) integers
             As the arithmetic takes them.
         added : (N, H', W', out_channels) integers, optional
-            What the addition adds, where the lowered layer has one.
+            Integers that the addition adds, where the lowered layer has one.
 
         Returns
         -------

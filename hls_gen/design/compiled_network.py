@@ -67,7 +67,7 @@ class CompiledNetwork(ABC, Generic[P]):
     input
         Map of one image.
     host
-        What the host does around an imported network; None for others.
+        The host's part of an imported network; None for others.
     classes
         Names of the output's channels, or ().
     output_maps

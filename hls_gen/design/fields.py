@@ -39,7 +39,7 @@ class Field:
         Parameters
         ----------
         content
-            What the field is to hold; bits above its width are cut off, so that -1 gives all ones.
+            Number for the field; bits above its width are cut off, so that -1 gives all ones.
 
         Returns
         -------

@@ -152,7 +152,7 @@ class Manifest:
         Returns
         -------
         Manifest
-            What it says.
+            The manifest in the file.
 
         Raises
         ------
@@ -172,12 +172,12 @@ class Manifest:
         data
             Parsed JSON.
         name
-            What messages begin with.
+            Beginning of messages.
 
         Returns
         -------
         Manifest
-            What the data says.
+            The manifest in the data.
 
         Raises
         ------

@@ -125,7 +125,7 @@ class Packetizer:
         stream_bits
             Bits of a word of the device's stream.
         raw
-            What the frames are made of.
+            Raw stream of which the frames are made.
 
         Raises
         ------

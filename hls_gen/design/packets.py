@@ -163,7 +163,7 @@ def packets(
     words
         (n,) uint32, packet after packet.
     name
-        What messages begin with.
+        Beginning of messages.
     kind
         Kind that all packets must have.
 
@@ -223,7 +223,7 @@ def cleared(manifest: Manifest, words: Array, name: str = "program") -> Words:
     words
         (n,) uint32, packet after packet.
     name
-        What messages begin with.
+        Beginning of messages.
 
     Returns
     -------
@@ -260,7 +260,7 @@ def transfers(manifest: Manifest, words: Array, limit: int, name: str = "program
     limit
         Words of a transfer at most. A longer packet becomes several packets, for consecutive rows.
     name
-        What messages begin with.
+        Beginning of messages.
 
     Yields
     ------
@@ -298,7 +298,7 @@ def pieces(manifest: Manifest, words: Array, limit: int, name: str = "program", 
     limit
         Words of a piece at most.
     name
-        What messages begin with.
+        Beginning of messages.
     kind
         Kind that all packets must have. Of a WEIGHTS packet's pieces only the last one has ``last``.
 

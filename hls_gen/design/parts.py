@@ -126,16 +126,16 @@ def value(
     default
         Value where none is given; without it one must be given.
     rule
-        What must hold for it.
+        Rule that must hold for the value.
     name
-        What command line, files and messages call the value; by default as the field is called.
+        Name of the value on the command line, in files and in messages; by default the field's.
     option
-        What the command line calls it, if that is another name.
+        Name on the command line, if that is another one.
     rare
         Whether files have the value only where it isn't the default.
     where
-        What an NPU does in which the value means something, by the name of a property of `Npu`: "loops_maps". In
-        other NPUs a feature that is off by default must be off. By default it means something wherever its part is.
+        Name of a property of `Npu` that is true where the value means something: "loops_maps". In other NPUs a feature
+        that is off by default must be off. By default it means something wherever its part is.
     means
         A sentence that says what is chosen by the value: for the command line, schema and pages.
     """

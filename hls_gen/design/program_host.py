@@ -23,7 +23,7 @@ def input_of(host: Host, images: NDArray[Any], source: Map) -> NDArray[np.int32]
     Parameters
     ----------
     host
-        What the host does.
+        The host's part.
     images
         (n, *host.shape) numbers.
     source

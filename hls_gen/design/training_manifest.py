@@ -113,7 +113,7 @@ class TrainingManifest:
         data
             Parsed JSON.
         name : str
-            What messages begin with.
+            Beginning of messages.
 
         Raises
         ------

@@ -41,12 +41,12 @@ def run_yosys(script: str, folder: Path, what: str) -> str:
     folder
         Where Yosys runs.
     what
-        What is at work, for the message of an error.
+        Name of the work, for the message of an error.
 
     Returns
     -------
     str
-        What Yosys said.
+        Output of Yosys.
 
     Raises
     ------

@@ -201,12 +201,12 @@ def build(
         Where the design shall run; with a board there are also sources for its bitstream. A raw stream becomes
         frames of the first network.
     origin
-        What was asked for, which the build keeps.
+        Command and choices by which the build was asked for, which it keeps.
 
     Returns
     -------
     Build
-        What was written.
+        Build that was written.
 
     Raises
     ------

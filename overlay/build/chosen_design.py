@@ -59,7 +59,7 @@ def chosen_design(model: Model, wanted: Wanted | None = None) -> ReferenceDesign
     model
         The network.
     wanted
-        What was asked for; by default nothing.
+        Values that were asked for; by default none.
 
     Raises
     ------

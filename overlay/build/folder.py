@@ -55,7 +55,7 @@ def replace_build(
     folder
         Made if it isn't there. It must be empty or hold a build.
     description
-        What build.json says besides the list of files.
+        Contents of build.json, without the list of files.
     files
         Content of each file by its path in the folder.
     listing

@@ -27,7 +27,7 @@ def read_images(
     most
         How many to take, the first ones; None: all.
     host
-        What the host does for an imported network; None for others.
+        The host's part of an imported network; None for others.
 
     Returns
     -------
@@ -59,7 +59,7 @@ def check_frames(network: Network, count: int) -> None:
     Parameters
     ----------
     network
-        What is run.
+        Network that is run.
     count
         Frames, all of whose images and results are held: those of golden and those of hardware.
 

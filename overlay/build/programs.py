@@ -29,7 +29,7 @@ def compiled(
     choices
         How each of them is compiled, by its name.
     hosts
-        What the host does around imported networks, by their names.
+        The host's part of each imported network, by the networks' names.
 
     Returns
     -------

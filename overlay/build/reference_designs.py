@@ -66,7 +66,7 @@ class ReferenceDesign:
         Parameters
         ----------
         name
-            What the design is called.
+            Name of the design.
         models
             Of ``models()``.
         stream_weights

@@ -271,9 +271,9 @@ def check_cycles(name: str, cycles: Sequence[int]) -> None:
     Parameters
     ----------
     name
-        What the message begins with.
+        Beginning of the message.
     cycles
-        What the hardware counted for batches of frames, each longer than the one before it.
+        Cycles that the hardware counted for batches of frames, each longer than the one before it.
 
     Raises
     ------

@@ -41,7 +41,7 @@ def build_training_machine(
     folder : Path or str
         Made if it isn't there; files of the same names are replaced.
     name : str
-        What the build is called.
+        Name of the build.
     machine : MachineParameters
     target : BoardTarget, optional
         Where it shall run, by default ``BoardTarget()``, a virtual board.

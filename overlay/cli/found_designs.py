@@ -37,7 +37,7 @@ def show_front(name: str, explored: Explored, on: Board | None, clock_mhz: float
     name
         Of the networks.
     explored
-        What the search found.
+        Designs that the search found.
     on
         The board, if one was given.
     clock_mhz
@@ -90,7 +90,7 @@ def show_npus(name: str, best: Row, names: Sequence[str]) -> None:
     Parameters
     ----------
     name
-        What the design is called.
+        Name of the design.
     best
         The design.
     names

@@ -88,7 +88,7 @@ def deploy(
     Parameters
     ----------
     build
-        What shall run there.
+        Build that shall run there.
     folder
         Where to write. It must be empty or hold an older one of these folders, whose files are replaced all at once.
     bitstream
@@ -103,7 +103,7 @@ def deploy(
     Returns
     -------
     Deployed
-        What was written.
+        Files that were written.
 
     Raises
     ------

@@ -114,9 +114,9 @@ def class_rule(network: Network, rule: str | None = None, host: Host | None = No
         The network. Single bits are told apart by ``highest-set``, as the boards of BNN-PYNQ do; all others by
         ``largest``, or by ``scores`` where an imported network's scores have another order than its outputs.
     rule
-        What is chosen instead; None: nothing.
+        Rule that is chosen instead; None: none.
     host
-        What the host makes of an imported network's outputs; None for others.
+        The host's part of an imported network; None for others.
 
     Raises
     ------

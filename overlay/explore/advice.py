@@ -66,7 +66,7 @@ def advice(model: Model, design: Design, choices: CompileChoices, board: Board |
     model
         The network.
     design
-        What it runs on.
+        Design on which the network runs.
     choices
         How it is compiled.
     board

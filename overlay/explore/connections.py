@@ -33,7 +33,7 @@ class Connections:
     models
         The networks.
     settings
-        What is tried beside foldings.
+        Settings that are tried beside foldings.
     streamed
         Whether weights stay on the device, come down the stream, or both is tried.
     stream_bits, lut_rows
@@ -42,9 +42,9 @@ class Connections:
     Attributes
     ----------
     engines
-        What may compute the layers of the first network, the best one first.
+        Engines that may compute the layers of the first network, the best ones first.
     choices
-        What an NPU may be where nothing is copied, by engines and setting.
+        Choices for an NPU where nothing is copied, by engines and setting.
     settings
         All settings, with and without streamed weights.
 

@@ -65,14 +65,14 @@ def figures(
     Parameters
     ----------
     model, candidate
-        What belongs together.
+        A network or networks, and the candidate for them.
     design
         The candidate's design; None makes it.
     also
         Further networks that it is for.
     known
-        What has been worked out for other candidates; what is worked out here comes to it. Candidates with equal values
-        but for AREA_ALONE have one run of the flow model.
+        Results for other candidates, to which those of this candidate are added. Candidates with equal values but for
+        AREA_ALONE have one run of the flow model.
 
     Returns
     -------

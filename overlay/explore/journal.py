@@ -34,7 +34,7 @@ class Journal:
     path
         The file, which need not be there; that of another search is replaced. None: nothing is kept.
     search
-        What the search depends on, as JSON data.
+        Facts on which the search depends, as JSON data.
 
     Raises
     ------

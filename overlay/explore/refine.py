@@ -33,7 +33,7 @@ def refine(
     candidate, current
         Where to begin, and its figures.
     budget
-        What must hold; its latency is where refinement ends.
+        Limits that must hold; refinement ends where the latency does.
     steps
         Changes at most.
 

@@ -70,13 +70,13 @@ def cheapest_ring(
     Parameters
     ----------
     choices
-        What an NPU may be.
+        Choices for an NPU.
     mapping
         NPU of each of the network's own layers.
     interval
         Cycles a frame, without those in which NPUs wait for each other.
     price
-        What counts.
+        Prices that count.
     closed
         Whether it is a ring.
 

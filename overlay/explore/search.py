@@ -174,7 +174,7 @@ def explore(
         The trained network, or several: one design computes them in turn, and cycles and latency are sums over a frame
         of each.
     budget
-        What the design may take at most, and the rate or latency that is asked for.
+        Limits of the design, and the rate or latency that is asked for.
     stream_bits
         Width of both streams, 32 or 64.
     map_order

@@ -103,7 +103,7 @@ class Tries:
     models
         The trained network, or several that have NPUs in common.
     budget
-        What a design may take, and the rate that is asked for.
+        Limits of a design, and the rate that is asked for.
     stream_bits
         Width of both streams, 32 or 64.
     settings, streamed

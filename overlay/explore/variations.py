@@ -51,9 +51,9 @@ def in_settings(candidate: Candidate, choices: Mapping[MapSetting, NpuChoices]) 
     Parameters
     ----------
     candidate
-        What is varied.
+        Candidate that is varied.
     choices
-        What an NPU may be, by setting: those that are tried.
+        Choices for an NPU, by setting: those that are tried.
 
     Yields
     ------
@@ -73,9 +73,9 @@ def streamed(candidate: Candidate, choices: Mapping[MapSetting, NpuChoices]) -> 
     Parameters
     ----------
     candidate
-        What is varied.
+        Candidate that is varied.
     choices
-        What an NPU may be, by setting; without that of the candidate with streamed weights there are none.
+        Choices for an NPU, by setting; without that of the candidate with streamed weights there are no candidates.
     """
     setting = replace(setting_of(candidate), streamed=True)
     if setting in choices and not candidate.stream_weights and len(candidate.mapping) > len(candidate.npus):
@@ -99,9 +99,9 @@ def dataflows(candidate: Candidate, choices: Mapping[MapSetting, NpuChoices]) ->
     Parameters
     ----------
     candidate
-        What is varied.
+        Candidate that is varied.
     choices
-        What an NPU may be, by setting: that of the candidate is among them.
+        Choices for an NPU, by setting: that of the candidate is among them.
     """
     here = choices[setting_of(candidate)]
     together = candidate

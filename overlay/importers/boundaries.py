@@ -154,7 +154,7 @@ class Steps:
         Parameters
         ----------
         chain : LinkChain
-            What lies in front of the quantiser.
+            Links in front of the quantiser.
         boundaries : Boundaries
             The quantiser's.
         channels : int
@@ -196,7 +196,7 @@ class Steps:
         Parameters
         ----------
         scale : (channels,) array of Fraction
-            What the chain's input is multiplied with; a channel of 0 has one level.
+            Factors of the chain's input; a channel of 0 has one level.
         """
         ends = []
         for channel, (slope, offset) in enumerate(zip(self.line.multiply * scale, self.line.add)):

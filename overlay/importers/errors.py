@@ -17,7 +17,7 @@ class Unsupported(ValueError):
     why : str
         The rule and the value: ``strides must be positive, got (0, 1)``.
     instead : str
-        What the user can do, or nothing.
+        Advice for the user, or nothing.
     """
 
     def __init__(self, why: str, instead: str = "") -> None:

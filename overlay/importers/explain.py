@@ -85,7 +85,7 @@ def write_explanation(imported: Imported, checked: Sequence[Checked], model: Pat
     ----------
     imported : Imported
     checked : sequence of Checked
-        What was verified.
+        Rewritings that were verified.
     model : path
         The model's file.
 

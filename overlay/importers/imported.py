@@ -131,7 +131,7 @@ def import_file(
     path : path
         Of an ONNX file or a TFLite file.
     spec : InputSpec, optional
-        What the network is fed with, where it doesn't quantise its input itself.
+        The network's input, where the network doesn't quantise that itself.
     engine : str
         See `choose`.
     name : str

@@ -28,7 +28,7 @@ def kernel_factors(rule: KernelRule, line: Line, stairs: Sequence[Staircase], su
     Parameters
     ----------
     rule : KernelRule
-        What the staircases were made of.
+        Rule by which the staircases were made.
     line : Line
         From the sums of integers to the rule.
     stairs : sequence of Staircase

@@ -35,7 +35,7 @@ class NodeView:
     ----------
     node : SourceNode
     tensors : Tensors
-        What is known of those that it reads; what it makes is noted there.
+        Known facts of the tensors that it reads; facts of those that it makes are noted there.
     following : str
         Name of the first node behind it that the host can't compute at the network's end; empty if there is none.
     """

@@ -53,7 +53,7 @@ def quantise(graph: OperationGraph, source: Quantised | None = None) -> SectionG
     ----------
     graph : OperationGraph
     source : Quantised, optional
-        What the input is, where nothing in front of the first weights quantises it.
+        The input, where nothing in front of the first weights quantises it.
 
     Raises
     ------

@@ -163,7 +163,7 @@ def rounded_mean(source: Quantised, links: LinkChain, levels: Levels, counts: Se
     source : Quantised
         The map.
     links : sequence of Link
-        What lies between the map and the quantiser.
+        Links between the map and the quantiser.
     levels : Levels
         The quantiser.
     counts : sequence of int

@@ -170,7 +170,7 @@ def check_shape(what: str, shape: Sequence[int], most: int = MOST_VALUES) -> tup
     Parameters
     ----------
     what : str
-        What has the shape, for the message.
+        Thing that has the shape, for the message.
     shape : sequence of int
     most : int
         Values at most.

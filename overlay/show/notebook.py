@@ -93,7 +93,7 @@ def find_machine(name: str, machine: MachineParameters, folder: Path | str = FOL
     name
         Name of the build.
     machine
-        What is generated where there is no bitstream of that name.
+        Machine that is generated where there is no bitstream of that name.
     folder
         For builds.
 

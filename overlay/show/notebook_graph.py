@@ -31,7 +31,7 @@ def graph(network: Network) -> "HTML":
     Returns
     -------
     IPython.display.HTML
-        What a cell shows that ends with it.
+        Value that a cell shows which ends with it.
     """
     from IPython.display import HTML
 

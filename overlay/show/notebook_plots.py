@@ -100,7 +100,7 @@ def learning(history: Sequence["Epoch"], accuracy: float) -> None:
     Parameters
     ----------
     history
-        What ``train`` tells of its epochs.
+        Epochs, as ``train`` tells of them.
     accuracy
         Of the test images, 0..1.
     """

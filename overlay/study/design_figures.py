@@ -46,7 +46,7 @@ def measure_design(
     Parameters
     ----------
     name
-        What the design is called.
+        Name of the design.
     design
         The reference design.
     frames

@@ -49,7 +49,7 @@ def measure_speed(
     Parameters
     ----------
     plan : MachinePlan
-        What is trained; its slaves and its runner don't matter.
+        Plan of the training; its slaves and its runner don't matter.
     data : LearnData
         With `BATCHES` batches of training images at least.
     slaves : sequence of int

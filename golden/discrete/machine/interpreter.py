@@ -56,7 +56,7 @@ class Interpreter:
     master : Master
         Caches and configuration, to be looked at.
     work : list of Work
-        What the last run did, in order of issue.
+        Work of the last run, in order of issue.
     cycles : int
         How long the last run took.
     """

@@ -224,7 +224,7 @@ class ProgramWriter:
         ----------
         instructions : list of Instruction
         data : (N, words) uint32
-            What the instructions take, each of N times.
+            Words that the instructions take, each of N times.
 
         Returns
         -------

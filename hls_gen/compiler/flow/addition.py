@@ -28,7 +28,7 @@ class CollectedSteps:
     Parameters
     ----------
     words
-        What comes out of the skip store.
+        Words that come out of the skip store.
     together
         Words of a step, >= 1.
     count
@@ -124,7 +124,7 @@ class AdditionUnit:
     added
         The steps that are added.
     behind
-        What takes the steps that leave.
+        Taker of the steps that leave.
     """
 
     def __init__(self, latency: int, maps: Sequence[tuple[int, bool]], added: AddedSteps, behind: Taker):
@@ -207,7 +207,7 @@ class KeptSteps:
     store
         The skip store.
     behind
-        What takes the steps that go on.
+        Taker of the steps that go on.
     """
 
     def __init__(self, maps: Sequence[tuple[int, bool]], store: SkipFifo, behind: Taker):

@@ -25,7 +25,7 @@ class Gearbox:
     source, target
         Lanes of a word that comes and of a word that leaves.
     sink
-        What takes the words that leave.
+        Taker of the words that leave.
     """
 
     def __init__(self, source: int, target: int, sink: Sink):

@@ -25,7 +25,7 @@ class Stamps(_Integers):
     Parameters
     ----------
     what
-        What a process that needs the next stamp waits for, in words.
+        Event for which a process waits that needs the next stamp, in words.
     """
 
     __slots__ = ("what", "writer")

@@ -21,7 +21,7 @@ class LineFormer:
     ring
         The tuple memory.
     maps
-        What is formed of each map of a frame.
+        Lines that are formed of each map of a frame.
     """
 
     def __init__(self, ring: Ring, maps: Sequence[FormedLines]):

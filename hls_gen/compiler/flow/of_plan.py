@@ -121,7 +121,7 @@ def reading(on: OnSequencer, part_words: int = 0) -> Reading:
     Returns
     -------
     Reading
-        What the flow model must know of the map's reading.
+        Facts of the map's reading that the flow model needs.
     """
     tables = on.taps.tables
     claiming = np.flatnonzero(tables.advance)

@@ -40,7 +40,7 @@ class ResultStages:
     depth
         Stages behind the value register.
     behind
-        What stands behind the stages.
+        Taker of the steps behind the stages.
 
     Attributes
     ----------

@@ -53,7 +53,7 @@ def simulate(system: System, frames: int = FRAMES) -> Result:
     Parameters
     ----------
     system
-        What runs them.
+        NPUs and layers that compute them.
     frames
         How many, even, >= 2. Figures of a steady stream are those of the second half.
 

@@ -17,7 +17,7 @@ class Skid:
     Parameters
     ----------
     behind
-        What takes the steps that leave.
+        Taker of the steps that leave.
     """
 
     def __init__(self, behind: Taker):

@@ -75,7 +75,7 @@ class SteadyStream:
     Parameters
     ----------
     system
-        What runs them.
+        NPUs and layers that compute them.
     frames
         How many.
 

@@ -21,7 +21,7 @@ class WindowFormer:
     source
         Words of maps.
     formed
-        What is made of a map.
+        Windows that are made of a map.
     frames
         How many come.
     """

@@ -30,7 +30,7 @@ def counter_values(raster: Raster, sequencer: NpuSequencer, words: int, tap_rows
     Parameters
     ----------
     raster
-        What the counters run by, in tuples.
+        Counts of the counters, in tuples.
     sequencer
         The sequencer.
     words

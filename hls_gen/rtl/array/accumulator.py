@@ -62,7 +62,7 @@ def accumulator(
     npu : Npu
         How many accumulators there are, and how wide the result is.
     merge : function
-        What was accumulated (0 in the first beat) -> the same with the beat's term.
+        Sum so far (0 in the first beat) -> the sum with the beat's term.
     window : WindowPorts
         Where the beat stands.
     w : int or None

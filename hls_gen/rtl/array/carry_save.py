@@ -50,7 +50,7 @@ def compress(b: Block, columns: BitColumns, tag: str = "", *, sparing: bool = Fa
     columns
         Bits of each weight, with the level at which each arrives.
     tag
-        What names of the adders' wires begin with.
+        Beginning of the names of the adders' wires.
     sparing
         Whether a step takes only as many bits as must go. The logic is then shallower where all columns are full, as
         with bit planes. Bits that arrive later than the first ones of a column also wait, if that saves further levels:

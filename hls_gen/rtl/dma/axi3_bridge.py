@@ -132,7 +132,7 @@ class _Burst:
     nowhere
         Wire: the word is no core's, or the burst doesn't count up.
     refusal
-        What such a word is answered with.
+        Answer to such a word.
     """
 
     def __init__(self, b: Block, name: str, request: Mapping[str, Signal], bases: Mapping[str, int]) -> None:

@@ -47,7 +47,7 @@ def frames_in_flight(
     header : HeaderWords
         The packet at hand.
     judgement : Judgement
-        What was found of it.
+        Judgement of the header.
     start : Signal
         Bit START of register CONTROL: frames may begin.
     frame_left : Signal

@@ -76,7 +76,7 @@ def judge(c: LoaderContext, header: HeaderWords, known: HeaderFacts) -> Judgemen
     header : HeaderWords
         The header, which stands still in states RANGE and JUDGE.
     known : HeaderFacts
-        What it is held to.
+        Facts with which the header is compared.
     """
     b = c.b
     target = known.target

@@ -45,7 +45,7 @@ def accept_weights(
     header : HeaderWords
         The packet at hand.
     judgement : Judgement
-        What was found of it.
+        Judgement of the header.
     target : AddressedMemory
         Whether it is WEIGHTS.
     whole : Signal

@@ -103,7 +103,7 @@ class Arithmetic(ABC):
     at : PoolPorts
         The registers of what comes with a beat, in time with the values that go into the queue.
     above : list of Signal
-        What leaves above the side bits.
+        Bits that leave above the side bits.
     """
 
     module: ClassVar[str]
@@ -241,7 +241,7 @@ class IntegerArithmetic(Arithmetic):
     Attributes
     ----------
     count : Signal
-        What a result is divided by, in time with ``at``.
+        Divisor of a result, in time with ``at``.
     """
 
     def hold(self, count: Signal, *more: tuple[Signal, Signal]) -> None:

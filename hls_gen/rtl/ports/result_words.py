@@ -46,7 +46,7 @@ def result_words(
     design : Design
         All NPUs and the stream's width.
     npus : sequence of mapping of str to Signal
-        What is connected to the ports of each NPU.
+        Signals at the ports of each NPU.
     reset : Signal
         Reset of all of the design but the registers.
 
@@ -105,7 +105,7 @@ def output_register(
     Parameters
     ----------
     results : sequence of Stream
-        What `result_words` returns; at most one has a word at a time: in a network one NPU sends results, in one form.
+        Result of `result_words`; at most one has a word at a time: in a network one NPU sends results, in one form.
     flags : Stream
         A bit for each frame in flight, in order: whether its last word has tlast. One is taken with that word.
     m_axis : Stream

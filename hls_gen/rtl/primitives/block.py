@@ -187,7 +187,7 @@ class Block:
     name
         Name of the module.
     header
-        What the comment at the module's beginning says; without it there is none (modules of test benches).
+        Facts for the comment at the module's beginning; without them there is no comment (modules of test benches).
     clocked
         False: a combinational module without ``clk`` and ``rst``.
     reset
@@ -238,7 +238,7 @@ class Block:
         default
             A number >= 0, or an expression of the parameters before this one: then instances need not set it.
         means
-            What it is.
+            Meaning of the parameter.
         """
         self._explain(name, means)
         return self.m.Parameter(name, default)

@@ -15,7 +15,7 @@ def chain(b: Block, block: Block, name: str, source: Stream, unused: Sequence[st
     Parameters
     ----------
     block : Block
-        What it is an instance of. All of its ports that are not in ``fixed`` are those of the two streams.
+        Module of the instance. All of its ports that are not in ``fixed`` are those of the two streams.
     name : str
         Name of the instance, with which the names of the wires of its output begin.
     source : Stream
@@ -24,12 +24,12 @@ def chain(b: Block, block: Block, name: str, source: Stream, unused: Sequence[st
     unused : sequence of str
         Parts of the output that nobody will look at: the names of their wires end in ``_unused``.
     fixed : Signal
-        What is connected to its other ports, ``rst`` among them.
+        Signals for its other ports, ``rst`` among them.
 
     Returns
     -------
     Stream
-        What comes out.
+        Stream that comes out.
     """
     unused = unused if source.side is not None else (*unused, "side")
     out = {}

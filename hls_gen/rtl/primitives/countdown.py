@@ -46,7 +46,7 @@ class Countdown:
         Returns
         -------
         Signal
-            What ``last`` becomes where the count moves.
+            Value of ``last`` after a move of the count.
         """
         b = self._b
         left = self._left

@@ -12,7 +12,7 @@ def delayed(b: Block, signal: Signal, name: str, cycles: int, w: int = 1, init: 
     Parameters
     ----------
     signal : Signal
-        What is delayed, ``w`` bits wide.
+        Signal that is delayed, ``w`` bits wide.
     name : str
         The registers are called ``<name>_1``, ``<name>_2`` and so on.
     cycles : int
@@ -20,7 +20,7 @@ def delayed(b: Block, signal: Signal, name: str, cycles: int, w: int = 1, init: 
     w : int
         Bits of the signal.
     init : int or None
-        What reset sets the registers to; None: no reset.
+        Value of the registers after a reset; None: no reset.
 
     Returns
     -------

@@ -95,8 +95,9 @@ def ram(library: "Library", width: int, depth: int, *, latency: int, style: str 
         1: ``read_data`` is a register that follows ``read`` by a cycle and holds (block RAM). 0: ``read_data`` follows
         ``read_row`` at once (LUT RAM).
     style : str
-        What synthesis makes of it: "block", "distributed" (LUT RAM), or "auto", as it likes. LUT RAM that is read at
-        once is "auto". `ONE_PORT`: LUT RAM with ``row`` in place of ``write_row`` and ``read_row``.
+        Kind of RAM that synthesis makes of the memory: "block", "distributed" (LUT RAM), or "auto", where synthesis
+        chooses. LUT RAM that is read at once is "auto". `ONE_PORT`: LUT RAM with ``row`` in place of ``write_row`` and
+        ``read_row``.
 
     Returns
     -------
@@ -162,7 +163,7 @@ class Library:
     stream_bits : int
         Width of the stream, and so of a bank.
     target : str
-        What the modules are for, "simulation" or "synthesis".
+        Tool for which the modules are made, "simulation" or "synthesis".
     npus : sequence of Npu
         The design's NPUs, in order.
     """
@@ -209,7 +210,8 @@ class Library:
             Read enable of a memory whose row comes a cycle later; None for one that is read at once
             (``Memory.read_at_once``), which is LUT RAM.
         style : str
-            What synthesis makes of it, as in `ram`. With `ONE_PORT` what is read while a row is written means nothing.
+            Kind of RAM that synthesis makes of the memory, as in `ram`. With `ONE_PORT` a row that is read while
+            another is written means nothing.
 
         Returns
         -------

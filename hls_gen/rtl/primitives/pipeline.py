@@ -43,13 +43,13 @@ def takes(b: Block, name: str, valid: Signal, entering: Signal, ready: Ready) ->
     b : Block
         The stage's block.
     name : str
-        What the names of the registers begin with.
+        Beginning of the names of the registers.
     valid : Signal
         Something is in the stage; a register that takes ``entering`` where the stage takes something.
     entering : Signal
         Something is there to enter it.
     ready : Ready
-        What stands behind takes what is in the stage.
+        Whether the stage behind takes the contents of this one.
     """
     if ready.following is None:
         empty = b.reg(f"{name}_empty", init=1)

@@ -19,8 +19,8 @@ def word_of(fields: Sequence[Field], values: Mapping[str, Signal]) -> Signal:
     fields : sequence of Field
         The register's fields, low bits first.
     values : mapping of str to Signal
-        What each field holds, in its width. Fields that are not named, and bits between fields, are 0; the word ends
-        with the last field that is named.
+        Value of each field, in the field's width. Fields that are not named, and bits between fields, are 0; the word
+        ends with the last field that is named.
 
     Returns
     -------

@@ -29,7 +29,7 @@ def rows_of_product(b: Block, name: str, left: Signal, right: Signal) -> list[Si
     Parameters
     ----------
     name : str
-        What the wires' names begin with.
+        Beginning of the wires' names.
     left : Signal
         The factor whose digits choose rows: the narrower one.
     right : Signal

@@ -50,7 +50,7 @@ class Stream:
         b : Block
             Block that gets the ports.
         name : str
-            What the ports' names begin with.
+            Beginning of the ports' names.
         data_bits : int
             Width of a word, at least 1.
         last : bool
@@ -114,9 +114,9 @@ class Stream:
         Parameters
         ----------
         ports : mapping of str to Signal
-            What is connected to the ports of an instance, by port.
+            Signals at the ports of an instance, by port.
         name : str
-            What the names of the stream's ports begin with.
+            Beginning of the names of the stream's ports.
 
         Returns
         -------
@@ -189,7 +189,7 @@ def fork(b: Block, name: str, source: Stream, sinks: Sequence[Stream], restart: 
     Parameters
     ----------
     name : str
-        What the names of its wires and registers begin with.
+        Beginning of the names of its wires and registers.
     source : Stream
         Where words come from; its ready is assigned.
     sinks : sequence of Stream
@@ -234,7 +234,7 @@ def join(b: Block, name: str, sources: Sequence[Stream], sink: Stream) -> None:
     Parameters
     ----------
     name : str
-        What the names of its wires begin with.
+        Beginning of the names of its wires.
     sources : sequence of Stream
         One or more; their readys are assigned. All have ``last`` or none has.
     sink : Stream

@@ -43,7 +43,7 @@ def header_lines(
     name
         Name of the module.
     header
-        What is to be said of the module.
+        Facts of the module that are said in the header.
     ports
         Name and meaning of each port, in order.
     parameters

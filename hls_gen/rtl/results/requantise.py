@@ -92,7 +92,7 @@ def requantise(
     stages : sequence of str
         The unit's register stages (hls_gen/design/timing.py).
     ready : Ready
-        What stands behind takes the features.
+        Whether the stage behind takes the features.
     in_luts : bool
         Whether LUTs multiply by the upper half of a multiplier, where the product is split.
     units : sequence of PlaceUnit

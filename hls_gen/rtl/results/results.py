@@ -189,11 +189,11 @@ def _features(
     load : Signal
         The next window's results enter the queue.
     sums_offset : Signal or None
-        What is taken from each of these results, ``acc_bits``: in a binary NPU; None in any other.
+        Number that is taken from each of these results, ``acc_bits``: in a binary NPU; None in any other.
     units : sequence of PlaceUnit
         The feature units behind the requantisation.
     ready : Ready
-        What stands behind takes the features.
+        Whether the stage behind takes the features.
     """
     if sums_offset is not None:
         offset = b.reg("offset", npu.array.acc_bits, init=None)

@@ -122,7 +122,7 @@ def give(b: Block, library: Library, features: Stream, ready: Ready) -> None:
     Parameters
     ----------
     features : Stream
-        What leaves the stages; its ready is ``ready.now``.
+        Features that leave the stages; their ready is ``ready.now``.
     ready : Ready
         Whether the skid register takes it: what `ready_ahead` gave, or a wire alone where the stages don't look ahead.
     """

@@ -36,9 +36,9 @@ def threshold(b: Block, npu: Npu, step: Step, offset: Signal, ready: Ready) -> S
     step : Step
         The step at hand, whose ``free`` and ``free_before`` are assigned.
     offset : Signal
-        What is taken from each sum.
+        Number that is taken from each sum.
     ready : Ready
-        What stands behind takes the features.
+        Whether the stage behind takes the features.
 
     Returns
     -------

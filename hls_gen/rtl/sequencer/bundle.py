@@ -74,7 +74,7 @@ class Bundle:
         signals
             The signals, and any others.
         prefix
-            What the names begin with besides: that of the bundle that contains this one.
+            Further beginning of the names: that of the bundle that contains this one.
         """
         prefix += cls.prefix
         return cls(

@@ -56,7 +56,7 @@ def _given_by_words(b: Block, layers: Layers, events: TapEvents, claim: Signal, 
     layers : Layers
         The layer at hand.
     events : TapEvents
-        What happens to the tap at hand.
+        Events of the tap at hand.
     claim : Signal
         The tap at hand claims its tuple.
     ahead : Ahead

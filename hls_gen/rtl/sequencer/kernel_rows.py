@@ -38,7 +38,7 @@ class KernelRows:
         Parameters
         ----------
         events : TapEvents
-            What happens to the tap at hand.
+            Events of the tap at hand.
         skip : Signal
             The tap at hand is no tap of a window, and has no place in the kernel.
         tables, counters : TableTaps and CounterTaps

@@ -33,7 +33,7 @@ class Layers:
     move : Signal
         Another tap is at hand in the next cycle: the issuer is ready, and takes the tap at hand if there is one.
     start : LayerStart
-        What the row of the layer that begins next says of its beginning.
+        Fields for the beginning of the next layer, from its row.
     upcoming, now : LayerRow
         Rows of the layer that begins next, and of the one at hand.
     """

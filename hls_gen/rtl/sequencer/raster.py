@@ -237,7 +237,7 @@ class CounterTaps:
         Parameters
         ----------
         events : TapEvents
-            What happens to the tap at hand.
+            Events of the tap at hand.
         base, upcoming_base : Signal
             First kernel row of the layer at hand, and of the one that begins next.
         """

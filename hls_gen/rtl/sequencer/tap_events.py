@@ -64,7 +64,7 @@ class Pointer:
         Parameters
         ----------
         events : TapEvents
-            What happens to the tap at hand.
+            Events of the tap at hand.
         stepped : Signal
             The pointer's value for the window's next tap.
         """

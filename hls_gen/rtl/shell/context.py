@@ -15,18 +15,18 @@ def place(b: Block, block: Block, name: str, prefix: str, **ports: Signal) -> di
     Parameters
     ----------
     block : Block
-        What it is an instance of.
+        Module of the instance.
     name : str
         Name of the instance.
     prefix : str
-        What the names of the new wires begin with; the port's name follows.
+        Beginning of the names of the new wires; the port's name follows.
     ports : Signal
-        What is connected to some of the ports.
+        Signals for some of the ports.
 
     Returns
     -------
     dict of str to Signal
-        What is connected to each port, clock and reset apart.
+        Signal at each port, clock and reset apart.
     """
     connected = {port: signal for port, signal in ports.items() if port != "rst"}
     for port, bits in block.port_widths.items():

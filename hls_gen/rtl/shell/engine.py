@@ -42,7 +42,7 @@ def engine(c: NpuContext, words: dict[str, Stream], skipped: Stream | None) -> E
     c : NpuContext
         The NPU; it gets port ``weights_there`` if its weights are streamed and stream ``raw`` if it has outlet "host".
     words : dict of str to Stream
-        What may be read, by inlet.
+        Words that may be read, by inlet.
     skipped : Stream or None
         Words of the skip store for the addition, in an NPU that has one.
 

@@ -67,7 +67,7 @@ def npu(library: Library, params: Npu, ring: RingWords) -> Block:
     params : Npu
         Parameters of the NPU.
     ring : RingWords
-        What its neighbours in the ring give and take.
+        Words that it exchanges with its neighbours in the ring.
 
     Returns
     -------

@@ -32,9 +32,9 @@ def outlets(c: NpuContext, maps: Stream, loop: Stream | None, skip: Stream | Non
     maps : Stream
         The words, ``last`` at the end of each tuple; side: last of its map, and where the map goes.
     loop : Stream or None
-        What comes out of the map store, in an NPU with outlet "loop".
+        Words that come out of the map store, in an NPU with outlet "loop".
     skip : Stream or None
-        What goes into the skip store, in an NPU that has one.
+        Words that go into the skip store, in an NPU that has one.
 
     Returns
     -------

@@ -104,7 +104,7 @@ def registers(library: Library, design: Design, digest: str) -> Block:
     Parameters
     ----------
     design : Design
-        What the registers show of it: its size, and counters and state of each NPU.
+        The design, of which the registers show the size, and counters and state of each NPU.
     digest : str
         64 hex digits, of which the DIGEST registers show the first 32.
 

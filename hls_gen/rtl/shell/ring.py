@@ -26,7 +26,7 @@ def ring(b: Block, library: Library, design: Design, npus: Sequence[Mapping[str,
     design : Design
         All NPUs and the spill store.
     npus : sequence of mapping of str to Signal
-        What is connected to the ports of each NPU.
+        Signals at the ports of each NPU.
     restart : Signal
         Empties the spill store.
     """

@@ -72,7 +72,7 @@ def top(design: Design, digest: str, target: Target = "simulation") -> Block:
     digest : str
         64 hex digits, of which the DIGEST registers show the first 32.
     target : str
-        What the modules are for, "simulation" or "synthesis".
+        Tool for which the modules are made, "simulation" or "synthesis".
 
     Returns
     -------

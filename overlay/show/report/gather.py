@@ -48,7 +48,7 @@ def gather(
     compiled
         The network on its build.
     run
-        What was measured.
+        Run that was measured.
     given
         The network as the command line names it; None: by the build.
     clock_mhz

@@ -45,11 +45,11 @@ def placed(
     Parameters
     ----------
     points
-        What each label is for.
+        Point of each label.
     sizes
         Width and height of each label.
     taken
-        What no label may cover: lines, points, other texts.
+        Areas that no label may cover: lines, points, other texts.
     room
         The plot's area; labels stay in it where they can.
 

@@ -79,9 +79,9 @@ class VirtualBoard:
     prepare
         Called with the Simulation after each download.
     logic
-        What is loaded; None before the first download.
+        Design that is loaded; None before the first download.
     arch
-        What ``uname -m`` says on the board.
+        Output of ``uname -m`` on the board.
     """
 
     def __init__(self) -> None:

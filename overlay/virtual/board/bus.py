@@ -24,7 +24,7 @@ class StoredRegisters:
     Parameters
     ----------
     values
-        What they hold at first, by byte offset; all others hold 0.
+        First values, by byte offset; all others hold 0.
     """
 
     def __init__(self, values: dict[int, int] | None = None):

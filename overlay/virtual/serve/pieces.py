@@ -21,7 +21,7 @@ def first_and_rest(requests: Iterator[Any], key: str) -> tuple[str, Iterable[byt
     Returns
     -------
     tuple
-        What the first piece's field says, and an iterable of the data of all pieces.
+        Value of the first piece's field, and an iterable of the data of all pieces.
 
     Raises
     ------

@@ -57,7 +57,7 @@ class Server:
     holder
         The client that has the board.
     calls
-        What is under way.
+        Calls that are under way.
     connections
         The bound on connections.
 

@@ -21,10 +21,10 @@ class SimulationTimeout(TimeoutError):
     Parameters
     ----------
     what
-        What was waited for and for how many cycles: the first line of the message.
+        Event that was waited for, and for how many cycles: the first line of the message.
     state
-        What the model looked like at that moment: values of the streams and counters by name, and under the key
-        ``registers`` the values of the registers by name. They follow in the message, one a line.
+        State of the model at that moment: values of the streams and counters by name, and under the key ``registers``
+        the values of the registers by name. They follow in the message, one a line.
 
     Attributes
     ----------

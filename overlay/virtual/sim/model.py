@@ -274,7 +274,7 @@ class Simulation(StreamAccess, RegisterAccess):
         Parameters
         ----------
         what
-            What was waited for and for how long. A circle of NPUs that wait for each other is named behind it.
+            Event that was waited for, and for how long. A circle of NPUs that wait for each other is named behind it.
         registers
             Whether to read the registers, too.
         more

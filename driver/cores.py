@@ -1,4 +1,4 @@
-"""What the driver asks pynq of devices: the active device, the cores of an overlay, and their interrupts."""
+"""Devices as pynq knows them: the active device, the cores of an overlay, and their interrupts."""
 
 import warnings
 from collections.abc import Iterator

@@ -142,7 +142,7 @@ MEANINGS = {
     "stores.skip": "a skip store",
     "ports.binariser": "a binariser",
 }
-"""What messages call these parts."""
+"""Names of these parts in messages."""
 RARE_PARTS = ("former.sizes", "pool_unit.weights", "stores.skip")
 """Parts whose values are written to files only where they aren't at their defaults."""
 
@@ -187,28 +187,28 @@ PLACES = {name: f"{place}.{what}" if what else place for name, (place, what) in 
 _STEPS = {name: place.split(".") for name, place in PLACES.items()}
 """That place, attribute by attribute."""
 NUMBERS = {name: rule for name, (_, item) in _DECLARED.items() if isinstance(rule := rule_of(item), Number)}
-"""What must hold for each name that is a number."""
+"""Rule of each name that is a number."""
 LEAST = {name: rule.least for name, rule in NUMBERS.items()}
 """The least of each, where it isn't 0 because something is left out."""
 CHOICES = {name: rule for name, (_, item) in _DECLARED.items() if isinstance(rule := rule_of(item), Choices)} | {
     "accumulate": Choices(words=ACCUMULATE)
 }
-"""What must hold for each name that is one of a few words, or some of them."""
+"""Rule of each name that is one of a few words, or some of them."""
 MEANS = {name: item.metadata["means"] for name, (_, item) in _DECLARED.items() if item.metadata.get("means")} | {
     "engine": "binary: XNOR and popcount. integer: multiply and requantise.",
     "pool": "Whether there is a pool unit.",
     "depthwise": "Weights in the pool unit of an integer NPU, for depthwise convolutions.",
     "window_former": "Layers of few channels get the taps of a window side by side.",
 }
-"""What is chosen by each value of the folding, in a sentence."""
+"""Meaning of each value of the folding, in a sentence."""
 OPTIONS = {name: item.metadata["option"] for name, (_, item) in _DECLARED.items() if item.metadata.get("option")}
-"""What the command line calls values that it calls otherwise than files do."""
+"""Names on the command line of values whose names in files are others."""
 WHERE = {name: where for name, (_, item) in _DECLARED.items() if (where := item.metadata.get("where"))}
-"""What an NPU does in which the value means something, of names whose fields say that (`parts.value`)."""
+"""Property of an NPU that is true where the value means something, of names whose fields say that (`parts.value`)."""
 
 
 def _is_field(name: str) -> Callable[[Any], bool]:
-    """What says of an NPU whether its part has the field of a name."""
+    """Function that tells of an NPU whether its part has the field of a name."""
     place, _, what = PLACES[name].rpartition(".")
     part = attrgetter(place)
     return lambda npu: what in getattr(part(npu), "__dict__", ())
@@ -222,7 +222,8 @@ _MEANS: dict[str, Callable[[Any], Any]] = {
         if _kinds_with(place, item.name) != [*KINDS[place]]
     },
 }
-"""What says of an NPU whether the value of a name means something, of names for which the NPU's places don't say it."""
+"""Function that tells of an NPU whether the value of a name means something, of names for which the NPU's places don't
+say it."""
 
 
 def _default(name: str) -> Any:

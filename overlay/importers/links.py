@@ -53,7 +53,7 @@ class Link(ABC):
     """Whether only a table has it, of values that are quantised: no condition can be pulled back through it."""
 
     name: str = ""
-    """What messages call it, such as "clip"; a line has no name."""
+    """Name in messages, such as "clip"; a line has none."""
 
     @property
     def parameters(self) -> tuple[Array, ...]:
@@ -129,7 +129,7 @@ class Link(ABC):
 AnyLink = TypeVar("AnyLink", bound=Link)
 
 LinkChain = Sequence[Link]
-"""What lies between sums and a quantiser, in the order in which it is computed; curves lie between two quantisers
+"""Links between sums and a quantiser, in the order in which they are computed; curves lie between two quantisers
 alone."""
 
 
@@ -221,7 +221,7 @@ def host_links(chain: LinkChain, channels: int) -> HostLinks:
 
 
 def worth_in(chain: LinkChain, value: Fraction, channel: int) -> Fraction:
-    """What a chain makes of a number in a channel."""
+    """The chain's value at a number in a channel."""
     for link in chain:
         value = link.value(value, channel)
     return value
@@ -243,5 +243,5 @@ def is_looked_up(chain: LinkChain) -> bool:
 
 
 def bend_name(chain: LinkChain) -> str:
-    """What messages call the first link of a chain that is no line; "scale" if there is none."""
+    """Name, for messages, of the first link of a chain that is no line; "scale" if there is none."""
     return next((link.name for link in chain if link.name), "scale")

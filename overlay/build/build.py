@@ -47,7 +47,7 @@ from bitloom.overlay.platform.vivado import source_files
 from bitloom.overlay.steps import step
 from bitloom.overlay.virtual.simulation_overlay import simulation_overlay_files
 
-from .folder import LISTING, KeptFile, replace_build, settle
+from .folder import LISTING, KeptFile, check_written, replace_build, settle
 from .programs import compiled
 
 FORMAT = "bitloom-build"
@@ -102,7 +102,31 @@ class Build:
     @property
     def manifest(self) -> Manifest:
         """The manifest, which describes the hardware."""
-        return Manifest.load(self.bit.with_suffix(".manifest.json"))
+        return Manifest.load(self._manifest_path)
+
+    def unchanged_manifest(self) -> Manifest:
+        """The manifest, checked to be the one that the build wrote.
+
+        Raises
+        ------
+        ValueError
+            If its file was changed, or build.json describes another design.
+        """
+        path = self._manifest_path
+        check_written(self.folder, path.relative_to(self.folder).as_posix())
+        manifest = self.manifest
+        self.check_design(manifest.design)
+        return manifest
+
+    def check_design(self, design: Design) -> None:
+        """Raise ValueError unless build.json describes this design, which is that of the build's overlay."""
+        if design != self.design:
+            raise ValueError(f"{self.folder}: {LISTING} must describe the design of {self.bit.name}, got another one")
+
+    @property
+    def _manifest_path(self) -> Path:
+        """The manifest's file."""
+        return self.bit.with_suffix(".manifest.json")
 
     def program_of(self, model: Model) -> CompiledNetwork[Program]:
         """The program that was compiled from the model.

@@ -112,6 +112,14 @@ def settle(folder: Path) -> tuple[KeptFile, ...]:
         return _finish(folder)
 
 
+def check_written(folder: Path, path: str) -> None:
+    """Raise ValueError, which names the file, unless a file of the build in ``folder`` is as the build wrote it."""
+    digest = _digest(folder / path)
+    if digest is None or digest != _listed(folder, LISTING).get(path):
+        got = "one that was changed" if digest else "no such file"
+        raise ValueError(f"{folder / path}: must be as the build wrote it, got {got}: build again")
+
+
 def listed_files(folder: Path) -> list[Path] | None:
     """The files that the listings in a folder name, and the listings themselves; None where there is no listing."""
     listings = [path for path in (folder / LISTING, folder / DEPLOYED) if path.is_file()]

@@ -259,9 +259,11 @@ def _opened(build: Build) -> "Accelerator":
 
     with step(f"opening {build.bit.stem}"):
         accelerator = Accelerator(build.bit)
-    if accelerator.manifest.design != build.design:
+    try:
+        build.check_design(accelerator.manifest.design)
+    except ValueError:
         accelerator.close()
-        raise ValueError(f"{build.folder}: build.json must describe the design of {build.bit.name}, got another one")
+        raise
     return accelerator
 
 

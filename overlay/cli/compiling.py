@@ -17,7 +17,6 @@ from bitloom.hls_gen.compiler.lowering import lowered_for
 from bitloom.hls_gen.compiler.mapping import target_of
 from bitloom.hls_gen.compiler.partitions import check_partitions, partitions
 from bitloom.hls_gen.compiler.schedule import ORDERS
-from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.overlay.build.build import Build
 from bitloom.overlay.build.programs import compiled
 
@@ -56,6 +55,7 @@ def compile_command(given: tuple[str, ...], folder: Path, out: Path | None, as_j
     said what doesn't. Without options it is compiled as the build's networks were.
     """
     build = loaded(folder)
+    manifest = build.unchanged_manifest()
     models = [networks.find(text) for text in given]
     files = _files(build, given, out)
     asked = {key: value for key, value in changes.items() if value is not None}
@@ -63,7 +63,6 @@ def compile_command(given: tuple[str, ...], folder: Path, out: Path | None, as_j
     with working("compiling"):
         if asked:
             _check(build, models, choices, asked)
-        manifest = Manifest.of(build.design, build.digest)
         programs = list(compiled(models, manifest, choices, hosts_of(given, models)).values())
     for path, program in zip(files, programs):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -79,7 +78,7 @@ def compile_command(given: tuple[str, ...], folder: Path, out: Path | None, as_j
         for path, program in zip(files, programs)
     ]
     if as_json:
-        dump({"design": build.design.name, "digest": build.digest, "programs": facts})
+        dump({"design": build.design.name, "digest": manifest.digest, "programs": facts})
         return
     rows = [
         [

@@ -148,6 +148,29 @@ def test_refused(build: Path, tmp_path: Path) -> None:
     )
 
 
+def test_a_build_that_was_changed_is_refused(tmp_path: Path) -> None:
+    """The line names the file: the manifest, or build.json, which says of what design the manifest is."""
+    assert call("build", "digits-cnn", "--out", tmp_path / "build").exit_code == 0
+    listing = tmp_path / "build" / "build.json"
+    bit = builds.load(tmp_path / "build").bit
+    manifest = bit.with_suffix(".manifest.json")
+    compiling = ("compile", "digits-cnn", "--for", tmp_path / "build", "--out", tmp_path)
+
+    text = listing.read_text()
+    described = json.loads(text)
+    described["design"]["name"] = "other"
+    listing.write_text(json.dumps(described))
+    rule = f"build.json must describe the design of {bit.name}, got another one"
+    assert call(*compiling).output == f"bitloom: {listing.parent}: {rule}\n"
+
+    listing.write_text(text)
+    manifest.write_text(manifest.read_text().replace('"errors"', '"mistakes"'))
+    rule = "must be as the build wrote it"
+    assert call(*compiling).output == f"bitloom: {manifest}: {rule}, got one that was changed: build again\n"
+    manifest.unlink()
+    assert call(*compiling).output == f"bitloom: {manifest}: {rule}, got no such file: build again\n"
+
+
 def test_choices_without_effect_are_refused_as_build_refuses_them(build: Path, tmp_path: Path) -> None:
     known = "conv_1, conv_2, conv_3, dense_4"
     behind = "a depthwise convolution that has no convolution right before it, and NPUs with depthwise"

@@ -1,8 +1,8 @@
 """Curves: activations that may fall, or bend anywhere, such as sigmoid and GELU.
 
-No boundary is pulled back through a curve that is `looked_up`. Such a curve must lie between two quantisers: of each of
-the first one's values, 256 at most, the second one's level is computed, and a lookup has them as a table. The value of
-a curve is that of its function in float64, or exact where it has fractions.
+Between two quantisers a curve is `looked_up`: of each of the first one's values, 256 at most, the second one's level is
+computed, and a lookup has them as a table. Behind sums no curve may lie, unless its kind is `reversible`: boundaries
+are pulled back through it. The value of a curve is that of its function in float64, or exact where it has fractions.
 """
 
 import math
@@ -65,6 +65,7 @@ class Formula:
 class Curve(Link):
     """Any function of each value."""
 
+    reversible: ClassVar[bool] = False
     looked_up: ClassVar[bool] = True
 
     formulas: Array

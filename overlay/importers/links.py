@@ -49,8 +49,10 @@ class Condition:
 class Link(ABC):
     """A function of each value."""
 
+    reversible: ClassVar[bool] = True
+    """Whether a condition on its value is one on what it reads (`before`); else it must read quantised values."""
     looked_up: ClassVar[bool] = False
-    """Whether only a table has it, of values that are quantised: no condition can be pulled back through it."""
+    """Whether a table has it where it reads quantised values."""
 
     name: str = ""
     """Name in messages, such as "clip"; a line has none."""
@@ -238,7 +240,7 @@ def is_uniform(chain: LinkChain) -> bool:
 
 
 def is_looked_up(chain: LinkChain) -> bool:
-    """Whether only a table has what a chain makes of quantised values."""
+    """Whether a table has what a chain makes of quantised values."""
     return any(link.looked_up for link in chain)
 
 

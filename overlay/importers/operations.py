@@ -175,7 +175,7 @@ class Elementwise(Function):
 
     @property
     def monotone(self) -> bool:
-        return not self.link.looked_up
+        return self.link.reversible
 
     @property
     def host_refusal(self) -> str:

@@ -125,7 +125,7 @@ class Walk:
     @_take.register
     def _elementwise(self, operation: Elementwise) -> None:
         stand = self.stand.in_front_of(operation)
-        if operation.link.looked_up:
+        if not operation.link.reversible:
             stand.check_curve(operation.link)
         view = stand.trail.view
         link = operation.link.placed(lambda array: view.channel_values(array, "what it computes"))

@@ -6,24 +6,31 @@ kernels have no ELU; that is of its other kernels.
 
 import math
 import warnings
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from importlib.util import find_spec
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
+from bitloom.golden.file import model_digest
+from bitloom.overlay.importers import activations
 from bitloom.overlay.importers.activations import ACTIVATIONS as IMPORTED
 from bitloom.overlay.importers.activations import CURVES, curve_table
-from bitloom.overlay.importers.curves import curve, sigmoid, softplus
-from bitloom.overlay.importers.errors import Unsupported
+from bitloom.overlay.importers.curves import Curve, curve, sigmoid, softplus
+from bitloom.overlay.importers.errors import ImportRefused, Unsupported
+from bitloom.overlay.importers.links import Condition
 from bitloom.overlay.importers.tflite_rules import multiplier_of, rounded_product, single_scale
 from bitloom.overlay.importers.verify import verify
 from tests.errors import refusal, value_error
 
-from .against import by_onnxruntime, import_chain, outputs
+from .against import by_onnxruntime, by_qonnx, import_chain, outputs
+from .against import check as check_sums
 from .onnx_files import Chain as OnnxChain
 from .onnx_files import helper
+from .test_boundaries import network
 from .test_tflite import import_chain as import_tflite_chain
 from .test_tflite_forms import check
 from .tflite_files import DATA, Chain
@@ -359,6 +366,68 @@ def test_a_function_without_a_value_gives_no_warning():
 def test_the_binary_engine_has_no_tables():
     with refusal("maps that are looked up need the integer engine, got --engine binary"):
         import_chain(between(lambda chain: chain.node("Tanh")), engine="binary")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ReversibleSoftsign(Curve):
+    """Softsign, through which conditions are pulled back."""
+
+    reversible: ClassVar[bool] = True
+
+    @property
+    def falls(self):
+        return np.array([False])
+
+    def before(self, condition, channel=0):
+        limit = condition.limit
+        if limit is None:
+            return condition
+        if abs(limit) >= 1:
+            return Condition(None, condition.rising == (limit < 0))
+        return Condition(limit / (1 - abs(limit)), condition.rising, condition.reached)
+
+
+@pytest.fixture
+def reversible(monkeypatch):
+    """A function that lets the import have `ReversibleSoftsign` from then on."""
+
+    def link(name, formula):
+        return ReversibleSoftsign(name=name, formulas=np.array(formula, object))
+
+    return partial(monkeypatch.setattr, activations, "uniform_curve", link)
+
+
+def softsign_node(chain):
+    return chain.node("Softsign")
+
+
+def padded_softsign(chain):
+    return softsign_node(chain.node("Pad", np.array([0, 0, 1, 1, 0, 0, 1, 1])))
+
+
+def pooled_softsign(chain):
+    return softsign_node(chain).node("MaxPool", kernel_shape=[2, 2])
+
+
+@pytest.mark.parametrize("function", [softsign_node, padded_softsign, pooled_softsign])
+@pytest.mark.parametrize("scale", [1 / 61, 1 / 2])
+def test_between_two_quantisers_a_table_has_a_reversible_curve(function, scale, reversible):
+    """As it has any other one, however many levels the second quantiser has."""
+    chain = between(function, out=(scale, 40))
+    before = import_chain(chain).model
+    reversible()
+    model = import_chain(chain).model
+    assert "lookup" in [layer.kind for layer in model.network.layers]
+    assert model_digest(model) == model_digest(before)
+
+
+def test_behind_sums_thresholds_have_a_reversible_curve(reversible):
+    with pytest.raises(ImportRefused, match="what Softsign reads must be quantised, got sums of weights"):
+        import_chain(network(softsign_node))
+    reversible()
+    imported = check_sums(network(softsign_node), by_qonnx, near=0)
+    assert imported.choice.engines == ("binary", "binary")
+    assert imported.emitted.built[0].levels == 7
 
 
 def test_functions_that_do_not_overflow():

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from bitloom.hls_gen.design.npu import Npu
 
-from .area_block import AreaBlock, fifo
+from .area_block import AreaBlock, collector, fifo
 from .store import Store
 
 
@@ -12,7 +12,9 @@ def stores_blocks(npu: Npu, n: int) -> Iterator[AreaBlock]:
     """The stores of NPU ``n``, as far as there are any, without their memories."""
     if npu.stores.skip:
         yield AreaBlock("map_fork", "map_fork" if npu.forks_maps else "signs", {"one": 1}, n)
-        yield fifo(_skip_bits(npu), npu.stores.skip.words, n)
+        bits = _skip_bits(npu)
+        yield fifo(bits, npu.stores.skip.words, n)
+        yield collector(bits, 1, bits, 0, n)
     if "loop" in npu.ports.inlets:
         yield fifo(npu.array.map_bits, npu.stores.map_words, n)
 

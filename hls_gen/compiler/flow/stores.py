@@ -16,6 +16,9 @@ from itertools import cycle as again
 from .kahn import Stamps, Wait
 from .streams import Sink, Source, level, room_from
 
+SKIP_WORD = 3
+"""Cycles from a word that comes into the skip store to the same word at the output: memory, and two registers."""
+
 
 @dataclass(eq=False)
 class SkipSide:
@@ -52,6 +55,8 @@ class SkipFifo:
         self._puts: list[int] = []
         self._of: list[tuple[SkipSide, int]] = []
         """By word: its side, and its number among those of the side."""
+        self._outs: list[int] = []
+        """Cycles in which words leave the memory, as far as known."""
         self.inlet = inlet
         self.addition = addition
         self.room: Wait = (self.inlet.takes, 0)
@@ -72,14 +77,20 @@ class SkipFifo:
         return free
 
     def out(self, k: int) -> int | None:
-        """Cycle in which word ``k``, which is in, goes to the output register."""
-        if not k:
-            return self._puts[0] + 1
-        side, number = self._of[k - 1]
-        if len(side.takes) <= number:
-            self.room = (side.takes, number)
-            return None
-        return max(self._puts[k] + 1, side.takes[number])
+        """Cycle in which word ``k``, which is in, leaves the memory for the first of the two registers behind it. The
+        word before goes on from there to the second one then, at the earliest in the cycle in which the word before
+        that one is taken."""
+        while len(self._outs) <= k:
+            n = len(self._outs)
+            free = self._outs[-1] + 1 if n else 0
+            if n > 1:
+                side, number = self._of[n - 2]
+                if len(side.takes) <= number:
+                    self.room = (side.takes, number)
+                    return None
+                free = max(free, side.takes[number])
+            self._outs.append(max(self._puts[n] + 1, free))
+        return self._outs[k]
 
     def level(self) -> int:
         """Most words that were in its memory at a time."""
@@ -115,12 +126,12 @@ class SkipSource:
             return None
         number = side.numbers[k]
         if not number:
-            return side.puts[k] + 2
+            return side.puts[k] + SKIP_WORD
         other, before = self._store.before(number)
         if other is not side and len(other.seen) <= before:
             self.word = (other.seen, before)
             return None
-        return max(side.puts[k] + 2, other.takes[before] + 1)
+        return max(side.puts[k] + SKIP_WORD, other.takes[before] + 1)
 
     def taken(self, cycle: int) -> None:
         """See Source."""

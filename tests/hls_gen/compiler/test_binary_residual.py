@@ -126,7 +126,7 @@ def test_widths_are_those_of_all_networks():
     too_small = Manifest.of(size_memories("d", models[:1], NPU), "0" * 64)
     with value_error(
         "net: acc_bits must be >= 24, design d has 7; olds must be >= 359, design d has 356; "
-        "skip_words must be >= 57, design d has 0"
+        "skip_words must be >= 56, design d has 0"
     ):
         compile_model(models[1], too_small)
 

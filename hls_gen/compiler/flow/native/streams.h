@@ -292,6 +292,9 @@ struct SkippedMap {
     bool added;
 };
 
+// Cycles from a word that comes into the skip store to the same word at the output: memory, and two registers.
+constexpr Cycle SKIP_WORD = 3;
+
 class SkipFifo : public Sink {
   public:
     Side inlet, addition;
@@ -324,18 +327,26 @@ class SkipFifo : public Sink {
     int64_t depth;
     Again<SkippedMap> maps;
     SkippedMap map{0, false};
-    std::vector<Cycle> puts;
+    std::vector<Cycle> puts, outs;
     std::vector<std::pair<Side*, int64_t>> of;
     Wait waits;
 
+    // A word leaves the memory for the first of the two registers behind it as the word before goes on to the second.
     Cycle out(int64_t k) {
-        if (!k) return puts[0] + 1;
-        const auto& [side, number] = before(k);
-        if (side->takes->size() <= number) {
-            waits = {side->takes, number};
-            return UNKNOWN;
+        while (int64_t(outs.size()) <= k) {
+            const size_t n = outs.size();
+            Cycle free = n ? outs.back() + 1 : 0;
+            if (n > 1) {
+                const auto& [side, number] = before(int64_t(n) - 1);
+                if (side->takes->size() <= number) {
+                    waits = {side->takes, number};
+                    return UNKNOWN;
+                }
+                free = std::max(free, (*side->takes)[number]);
+            }
+            outs.push_back(std::max(puts[n] + 1, free));
         }
-        return std::max(puts[size_t(k)] + 1, (*side->takes)[number]);
+        return outs[size_t(k)];
     }
 };
 
@@ -352,13 +363,13 @@ class SkipSource : public Source {
             return UNKNOWN;
         }
         const int64_t number = side.numbers[size_t(k)];
-        if (!number) return (*side.puts)[k] + 2;
+        if (!number) return (*side.puts)[k] + SKIP_WORD;
         const auto& [other, before] = store.before(number);
         if (other != &side && other->seen->size() <= before) {
             waits = {other->seen, before};
             return UNKNOWN;
         }
-        return std::max((*side.puts)[k] + 2, (*other->takes)[before] + 1);
+        return std::max((*side.puts)[k] + SKIP_WORD, (*other->takes)[before] + 1);
     }
     void taken(Cycle cycle) override {
         side.takes->append(cycle);

@@ -126,9 +126,12 @@ of these."""
 
 def tap_stages(npu: Npu) -> int:
     """Register stages between the word of a beat, or its products with weights, and the queue of a pool unit. Integers
-    have one, in which the values of a beat's taps are merged; it also keeps the comparison apart from the block RAM.
-    Bits need none, nor does a beat of one tap whose product comes from a register and has no line to share lanes."""
-    return int(npu.engine == "integer" and (npu.pool_forms_lines or not npu.depthwise))
+    have one for each level of the tree that merges the values of a beat's taps, and one where there is a single tap: it
+    keeps the comparison apart from the block RAM. Bits need none, nor does a beat of one tap whose product comes from a
+    register and has no line to share lanes."""
+    if npu.engine == "binary" or not (npu.pool_forms_lines or not npu.depthwise):
+        return 0
+    return bits_for(npu.pool_unit.beat.taps - 1) if npu.pool_unit is not None else 1
 
 
 def lane_stages(npu: Npu) -> int:
@@ -211,12 +214,11 @@ class FifoSize:
 
 
 def pool_fifo(npu: Npu) -> FifoSize:
-    """The FIFO behind the pool unit of an NPU, the same for all whose results may be divided. At most 8 words are on
-    their way there, 7 cycles of an average where lines may share lanes and one of the register ``room``; the margin has
-    2 to spare."""
-    if npu.averages:
-        return FifoSize(words=24, margin=10)
-    return FifoSize(words=16, margin=FIFO_MARGIN)
+    """The FIFO behind the pool unit of an NPU, of one size for all whose results may be divided and of one for the
+    others, unless more words are on their way there: one a cycle of the unit, and one of the register ``room``."""
+    words, margin = (24, 10) if npu.averages else (16, FIFO_MARGIN)
+    more = max(0, latencies(npu).pool + 1 - margin)
+    return FifoSize(words=words + 2 * more, margin=margin + more)
 
 
 # Counters

@@ -168,18 +168,20 @@ class Arithmetic(ABC):
         level = values
         if len(values) > 1 or w > width(values[0]):
             level = [b.wire(self.name("wide", k, tap), w, sign_extend(value, w)) for tap, value in enumerate(values)]
-        while len(level) > 1:  # a tree
+        stages = timing.tap_stages(self.npu)
+        for n in range(max(stages, (self.taps - 1).bit_length())):  # a tree, of integers with registers on each level
             pairs = [level[i : i + 2] for i in range(0, len(level), 2)]
-            together = [self.merged(*pair, self.value_cycles) if len(pair) > 1 else pair[0] for pair in pairs]
-            level = [
-                b.wire(f"merged_{k}_{len(level)}_{i}", w, value) if len(pair) > 1 else value
-                for i, (pair, value) in enumerate(zip(pairs, together))
-            ]
-        if not timing.tap_stages(self.npu):
-            return level[0]
-        value = b.reg(f"beat_{k}", w, init=None)
-        b.on(None, (value, level[0]))
-        return value
+            level = []
+            for i, pair in enumerate(pairs):
+                value = pair[0]
+                if len(pair) > 1:
+                    value = b.wire(f"merged_{k}_{n}_{i}", w, self.merged(*pair, self.value_cycles + n))
+                if n < stages:
+                    register = b.reg(f"beat_{k}" if n == stages - 1 else f"beat_{k}_{n}_{i}", w, init=None)
+                    b.on(None, (register, value))
+                    value = register
+                level.append(value)
+        return level[0]
 
     def leaving(self, _k: int, merged: Signal) -> Signal:
         """The value of lane ``k`` that leaves, `cycles` later: by default the queue's."""

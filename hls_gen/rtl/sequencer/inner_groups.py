@@ -16,6 +16,8 @@ class InnerGroups:
     ----------
     last : Signal
         The group at work is the last one: the next beat takes the next word.
+    next_last : Signal
+        The group of the beat after that is the last one, if that beat is of the same tap.
     slot : Signal
         Accumulator that takes part in the present beat.
     """
@@ -29,6 +31,8 @@ class InnerGroups:
         self._base = b.reg("slot_base", slot_bits)  # first accumulator of the pass
         self.last = b.reg("inner_last", init=None)
         self.slot = self._base + self._group
+        self._onward = b.wire("inner_onward", slot_bits, add(self._group, 1, slot_bits))
+        self.next_last = choose(self.last, eq(self._limit, 0), eq(self._onward, self._limit), 1)
 
     def advance(self, ready: Signal, limit: Signal, goes: Signal, ends: Signal, pass_done: Signal) -> None:
         """Go on to the next group with each beat.
@@ -48,12 +52,10 @@ class InnerGroups:
         """
         b = self._b
         w = width(self._group)
-        onward = b.wire("inner_onward", w, add(self._group, 1, w))
         b.on(ready, (self._limit, limit))
-        next_last = choose(self.last, eq(self._limit, 0), eq(onward, self._limit), 1)  # the next group is the last one
         b.on(
             goes,
-            (self._group, choose(any_of(self.last, ends), 0, onward, w)),
-            (self.last, choose(ends, eq(limit, 0), next_last, 1)),
+            (self._group, choose(any_of(self.last, ends), 0, self._onward, w)),
+            (self.last, choose(ends, eq(limit, 0), self.next_last, 1)),
         )
         b.on(pass_done, (self._base, self._base + self._limit + const(1, w)))

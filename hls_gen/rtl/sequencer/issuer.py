@@ -56,6 +56,9 @@ class TapAtWork:
     """The tap is the last one of its pass. None in front of the pool unit, where ``pass_last`` says so."""
     address: Signal
     """Place of the word of the next beat."""
+    ends: Signal
+    """The next beat is the tap's last one, or there is no tap with beats: a register of its own, as it chooses between
+    the tap that follows and the next word of this one where registers move."""
     left: Signal
     """Words of the tuple after that one."""
     word_last: Signal
@@ -75,17 +78,6 @@ class TapAtWork:
     """Groups that share a word. None with one accumulator a PE, and in the pool's sequencer."""
 
     @property
-    def ends(self) -> Signal:
-        """The next beat is the tap's last one, or the tap has none. A register or two, known before there is a beat:
-        where registers move, it chooses between the tap that follows and the next word of this one."""
-        return any_of(~self.busy, self.tap_last)
-
-    @property
-    def tap_last(self) -> Signal:
-        """The next beat, if there is a tap with beats, is its last one."""
-        return self.word_last if self.inner is None else all_of(self.word_last, self.inner.last)
-
-    @property
     def uses(self) -> Signal:
         """The next beat uses its word for the last time by this tap."""
         return self.busy if self.inner is None else self.busy & self.inner.last
@@ -103,6 +95,7 @@ class TapAtWork:
             claims_word=b.reg("claims_word"),
             claims_tuple=b.reg("claims_tuple"),
             last=None if spec.pool else b.reg("at_last", init=None),
+            ends=b.reg("ends", init=1),
             left=b.reg("left", spec.sequencer.index_bits, init=None),
             word_last=b.reg("word_last", init=None),
             pass_last=b.reg("pass_last"),
@@ -234,6 +227,11 @@ def _advance(b: Block, spec: SequencerSpec, tap: Tap, work: TapAtWork, events: E
         (work.left, choose(ends, tap.words_minus_1, sub(work.left, 1, w), w)),
         (work.word_last, choose(ends, single, next_last, 1)),
     )
+    short, next_ends = single, next_last
+    if work.inner is not None:
+        short = all_of(single, eq(tap.inner_groups_minus_1, 0))
+        next_ends = all_of(work.inner.next_last, choose(work.inner.last, next_last, work.word_last, 1))
+    b.on(events.goes, (work.ends, choose(ends, any_of(~has_beats, short), next_ends, 1)))
     if spec.pool:
         b.on(events.ready, (work.first, work.starting), (work.pass_last, has_beats & tap.last))
     else:

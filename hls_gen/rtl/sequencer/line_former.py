@@ -88,13 +88,13 @@ def line_former(library: Library, spec: SequencerSpec) -> Block:
     b.comment("The layer at work, and where in a line of its map the word at hand is.")
     lines = Countdown(b, "lines", memory.widths["lines_minus_1"])
     begins = [field.name for field in line_fields(sequencer) if field.begins]
-    # ``moves``, which comes last, ends a line, and a layer, a gate behind it
-    moves, line_ends = b.wire("moves"), b.wire("line_ends")
-    layer_ends = b.wire("layer_ends", 1, line_ends & lines.last)
+    # with the word at hand ends its tuple, its line, its layer: registers, since ``moves`` comes last
+    tuple_ends, line_ends, layer_ends = (b.reg(f"{name}_ends") for name in ("tuple", "line", "layer"))
+    moves = b.wire("moves")
     layer = LayerAtWork.of(b, library, bus, memory, last_layer, moves, layer_ends, begins=begins)
     line_done = b.wire("line_done", 1, moves & line_ends)
     line_begins = b.wire("line_begins", 1, any_of(layer.starts, line_done))
-    lines.advance(line_begins, layer.change, layer.next["lines_minus_1"])
+    lines_end = lines.advance(line_begins, layer.change, layer.next["lines_minus_1"])
     now = layer.now
     inside = b.reg("on_map")  # the position at hand is on the map
     beside_map = b.reg("beside_map", init=1)  # it is not: a register of its own for the many bits of a word
@@ -111,23 +111,33 @@ def line_former(library: Library, spec: SequencerSpec) -> Block:
     out.valid.assign(all_of(layer.loaded, ~waits, complete))
     source.ready.assign(all_of(layer.loaded, inside, ~blocked))
     word = b.reg("word", memory.widths["words_minus_1"])  # number of the word in its tuple
-    tuple_last = b.wire("tuple_last", 1, eq(word, now["words_minus_1"]))
-    b.on(moves, (word, choose(tuple_last, 0, add(word, 1, width(word)), width(word))))
-    step = b.wire("step", 1, moves & tuple_last)
-    last_position = _place(b, layer, (step, line_begins), (inside, beside_map), hit)
-    line_ends.assign(tuple_last & last_position)
+    onward = b.wire("word_onward", width(word), add(word, 1, width(word)))
+    b.on(moves, (word, choose(tuple_ends, 0, onward, width(word))))
+    step = b.wire("step", 1, moves & tuple_ends)
+    last_position, steps_end = _place(b, layer, step, (inside, beside_map), hit)
+    words_end = choose(tuple_ends, eq(now["words_minus_1"], 0), eq(onward, now["words_minus_1"]), 1)
+    words_end = b.wire("tuple_ends_next", 1, choose(layer.change, eq(layer.next["words_minus_1"], 0), words_end, 1))
+    steps_end = choose(any_of(layer.starts, tuple_ends), steps_end, last_position, 1)
+    line_end = b.wire("line_ends_next", 1, words_end & steps_end)
+    layer_end = line_end & choose(any_of(layer.starts, line_ends), lines_end, lines.last, 1)
+    b.on(
+        b.wire("begins_word", 1, any_of(layer.starts, moves)),
+        (tuple_ends, words_end),
+        (line_ends, line_end),
+        (layer_ends, layer_end),
+    )
     b.comment("The positions before: whether they are on the map, and the words of each.")
     rows, columns, shares = beat
     before = [b.reg(f"before_{k}") for k in range(1, columns)]
-    b.on(step, *zip(before, [inside, *before]))
-    b.on(line_done, *[(flag, 0) for flag in before])
+    # with the line's last step they become 0: no line's end behind ``step``, which comes late
+    b.on(step, *[(flag, all_of(after, ~last_position)) for flag, after in zip(before, [inside, *before])])
     w = sequencer.map_bits
     words = [bits(source.data, 0, w)]
     above = []
     if keeps:
         kept = [now["shares_lanes"]] if rows == 1 else []
-        taken = b.wire("taken", 1, all_of(moves, inside, *kept))
-        above, words = _lines_before(b, library, sequencer, taken, line_done, lines.last, words[0], now)
+        ends = line_done, line_ends, lines.last
+        above, words = _lines_before(b, library, sequencer, moves, all_of(inside, *kept), ends, words[0], now)
     places = [words]  # of each position, the one at hand first, the words of its lines, the line at hand first
     if columns > 1:
         places += _positions_before(b, library, sequencer, moves, word, words)
@@ -152,13 +162,12 @@ def line_former(library: Library, spec: SequencerSpec) -> Block:
 
 
 def _place(
-    b: Block, layer: LayerAtWork, events: tuple[Signal, Signal], on_map: tuple[Signal, Signal], hit: Countdown
-) -> Signal:
-    """Where in its line the position at hand is; returns a register that says whether it is the last one. ``events``: a
-    position is done; a line begins. ``on_map``: registers that say whether the position is on the map, and whether it
-    is not."""
-    step, line_begins = events
-    inside, beside_map = on_map
+    b: Block, layer: LayerAtWork, step: Signal, at: tuple[Signal, Signal], hit: Countdown
+) -> tuple[Signal, Signal]:
+    """Where in its line the position at hand is; returns a register that says whether it is the last one, and what this
+    register becomes as the position is done, or a layer begins. ``step``: a position is done. ``at``: registers that
+    say whether the position is on the map, and whether it is not."""
+    inside, beside_map = at
 
     def first(name: str) -> Signal:
         """A field of the layer of the line that begins."""
@@ -168,40 +177,44 @@ def _place(
     steps = Countdown(b, "steps", width(layer.now["steps_minus_1"]))
     moves = any_of(layer.starts, step)
     change = any_of(~layer.loaded, steps.last)
-    steps.advance(moves, change, first("steps_minus_1"))
+    last = steps.advance(moves, change, first("steps_minus_1"))
     positions = Countdown(b, "positions", width(layer.now["positions_minus_1"]))
     positions.advance(moves, change, first("positions_minus_1"))
     hit.advance(moves, change, first("first"), layer.now["stride_minus_1"])
-    b.on(step & positions.last, (inside, 0), (beside_map, 1))
-    b.on(line_begins, (inside, 1), (beside_map, 0))
-    return steps.last
+    on_map = b.wire("next_on_map", 1, any_of(change, inside & ~positions.last))
+    b.on(moves, (inside, on_map), (beside_map, ~on_map))
+    return steps.last, last
 
 
 def _lines_before(
     b: Block,
     library: Library,
     sequencer: NpuSequencer,
-    taken: Signal,
-    line_done: Signal,
-    last_line: Signal,
+    moves: Signal,
+    kept: Signal,
+    ends: tuple[Signal, Signal, Signal],
     word: Signal,
     now: dict[str, Signal],
 ) -> tuple[list[Signal], list[Signal]]:
     """The lines before, the latest first: whether they are on the map; and the words at the place of the word at hand,
-    this word first: of each line, or of several lines that share lanes. The word is ``taken`` now; the line is done,
-    and is the map's last; the layer's row is ``now``."""
+    this word first: of each line, or of several lines that share lanes.
+
+    The word leaves as the former ``moves``, and is ``kept`` for the lines below. ``ends``: the line is done now; the
+    word is its last one; the line is the map's last one. The layer's row is ``now``."""
     b.comment("The lines before: whether they are on the map, and the words of each.")
     rows, _, shares = sequencer.beat
     count = rows * shares - 1
     w = sequencer.map_bits
+    line_done, line_ends, last_line = ends
     above = [b.reg(f"above_{i + 1}") for i in range(count)]
     b.on(
         line_done, *[(flag, all_of(*line, ~last_line)) for flag, line in zip(above, [[], *([flag] for flag in above)])]
     )
     bits_of_row, depth = held_words(sequencer)["lines_before"]
     place = b.reg("place", bits_for(depth - 1))  # number of the word in its line
-    b.on(taken, (place, add(place, 1, width(place))))
-    b.on(line_done, (place, 0))
+    onward = choose(line_ends, 0, add(place, 1, width(place)), width(place))
+    b.on(moves & any_of(kept, line_ends), (place, onward))
+    taken = b.wire("taken", 1, moves & kept)
     held = b.wire("held_lines", bits_of_row)
     size = rows * w
     lines = Cat(bits(held, 0, size - w), word) if rows > 1 else word

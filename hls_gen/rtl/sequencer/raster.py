@@ -73,6 +73,8 @@ class CounterTaps:
         self.line_end = b.wire("line_end", 1, line_end)
         self.will_serve: Signal = NEVER  # it is looked at where no other source will serve
         self.row_end = b.reg("row_end")
+        # a row of windows, or a layer, begins with the next move: a register, since whether there is one comes late
+        self._row_change = b.reg("row_change", init=1)
         # row_end, x_final and x_beyond of a row's first window
         self._left_flags = tuple(b.reg(f"left_{name}") for name in ("row_end", "final", "beyond"))
         self._after = self._after_window()
@@ -110,6 +112,11 @@ class CounterTaps:
         last = self._next_place(events, (tap_done, line_done), self._begins)
         self._next_window(events)
         return last
+
+    def follow(self, window_ends: Signal, layer_ends: Signal) -> None:
+        """Say whether the tap that is at hand after the next move is the last one of its window, and of its layer. To
+        be called after `advance`."""
+        self._b.on(self._events.move, (self._row_change, any_of(layer_ends, window_ends & self._row_end_after)))
 
     def _after_window(self) -> tuple[tuple[Signal, Signal], ...]:
         """For x and y: lead and first_final of the next window."""
@@ -192,21 +199,24 @@ class CounterTaps:
         left_end, left_final, left_beyond = self._left_flags
         (x_first, x_first_final), (y_first, _) = self._after
         (x_final, x_beyond), (y_final, y_beyond) = self._begins
-        self._windows = events.windows
-        self._rows = events.move & any_of(events.change, events.window_end & end)
+        self._events = events
+        self._rows = b.wire("next_window_row", 1, events.move & self._row_change)
         x_room = b.wire("x_room_after", SIDE_BITS, choose(end, row.x_room, x.next_room, SIDE_BITS))
         word = b.wire("x_at_after", self._bits, choose(end, y.next_at, x.next_at, self._bits))
         first_end = b.wire("row_end_begin", 1, eq(upcoming.x_room, upcoming.x_room_end))
+        onward_end = choose(end, left_end, eq(x.next_room, row.x_room_end), 1)
+        window_done = any_of(events.change, events.window_end)
+        self._row_end_after = choose(window_done, choose(events.change, first_end, onward_end, 1), end, 1)
         self._become(
             events,
-            self._windows,
+            events.windows,
             (x.lead, x_first, upcoming.x_lead),
             (x.led, choose(end, nonzero(row.x_lead), x.beyond, 1), nonzero(upcoming.x_lead)),
             (x.room, x_room, upcoming.x_room),
             (x.at, word, 0),
             (y.lead, y_first, start.y_lead),
             (self._left, end, 1),
-            (end, choose(end, left_end, eq(x.next_room, row.x_room_end), 1), first_end),
+            (end, onward_end, first_end),
             (x.first_final, x_first_final, x_final),
             (x.beyond, choose(end, left_beyond, x.next_beyond, 1), x_beyond),
         )
@@ -252,7 +262,7 @@ class CounterTaps:
         y_less = b.wire("y_row_less", w, choose(self.y.next_beyond, y_next - row.y_stride_rows, base, w))
         y_first, y_second = (upcoming_base + rows for rows in (start.y_lead_rows, start.y_second_rows))
         x_onward = choose(end, row.x_second_rows, x_less, w)
-        self._become(events, self._windows, (x_next, x_onward, upcoming.x_second_rows))
+        self._become(events, events.windows, (x_next, x_onward, upcoming.x_second_rows))
         self._become(events, self._rows, (y_row, y_next, y_first), (y_next, y_less, y_second))
         x_after = b.wire("x_rows_after", w, choose(end, row.x_lead_rows, x_next, w))
         y_after = b.wire("y_row_after", w, choose(end, y_next, y_row, w))

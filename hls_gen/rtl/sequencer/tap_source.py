@@ -72,11 +72,15 @@ def tap_source(library: Library, spec: SequencerSpec) -> Block:
     b.comment("What is said of the tap at hand by the one that makes the taps of this layer.")
     chosen = served_tap(b, sources)
     last = b.reg("tap_at_hand_last", init=None)  # a register, as whether the layer ends and what follows depend on it
-    events, first_pass, counts_end = _events(b, layers, taken, last)
+    events, first_pass, pass_last, window_last = _events(b, layers, taken, last)
     b.comment("Whether the tap that follows is the last one of its pass, and of its layer.")
     last_after = next_last(b, sources, events)
     b.on(layers.move, (last, last_after))
-    layers.follow(all_of(last_after, counts_end))
+    window_ends = last_after if pass_last is None else all_of(last_after, pass_last)
+    layer_ends = all_of(window_ends, window_last)
+    layers.follow(layer_ends)
+    if counters is not None:
+        counters.follow(window_ends, layer_ends)
     b.comment("Claims: the first tap that reads a tuple waits for its words; what no tap reads any more is given back.")
     claim = b.wire("claims", 1, chosen.new if first_pass is None else chosen.new & first_pass)
     ahead = _ahead(b, layers, tables, counters, first_pass)
@@ -127,15 +131,17 @@ def _contract(spec: SequencerSpec) -> str:
     return f"{SUMMARY}\n{ways}\n\n{order}"
 
 
-def _events(b: Block, layers: Layers, taken: Signal, last: Signal) -> tuple[TapEvents, Signal | None, Signal]:
-    """(what happens to the tap at hand, is this the first pass over its window, is the pass of the tap that follows the
-    layer's last one).
+def _events(
+    b: Block, layers: Layers, taken: Signal, last: Signal
+) -> tuple[TapEvents, Signal | None, Signal | None, Signal]:
+    """(what happens to the tap at hand, is this the first pass over its window; of the tap that follows: is its pass
+    the last one of its window, is its window the last one of its layer).
 
     Counts kernel groups and windows. The pool's sequencer has no groups, and passes each window once: None.
     """
     b.comment("Windows of the layer, and passes over each: one a kernel group.")
     first_pass = None
-    counts_end: Signal | None = None
+    pass_last: Signal | None = None
     window_end = last
     first = None
     rewind = None
@@ -146,7 +152,7 @@ def _events(b: Block, layers: Layers, taken: Signal, last: Signal) -> tuple[TapE
         groups = Countdown(b, "groups", width(limit))
         first_pass = b.reg("first_pass", init=None)
         groups_end = groups.advance(passes, layers.change, layers.upcoming.kernel.groups_minus_1, limit)
-        counts_end = choose(any_of(layers.change, last), groups_end, groups.last, 1)
+        pass_last = choose(any_of(layers.change, last), groups_end, groups.last, 1)
         b.on(passes, (first_pass, any_of(layers.change, groups.last)))
         window_end = last & groups.last
         rewind = last & ~groups.last
@@ -168,8 +174,8 @@ def _events(b: Block, layers: Layers, taken: Signal, last: Signal) -> tuple[TapE
     upcoming = layers.start.windows_minus_1
     windows = Countdown(b, "windows", width(upcoming))
     windows_end = windows.advance(events.windows, layers.change, upcoming)
-    last_window = choose(any_of(layers.change, window_end), windows_end, windows.last, 1)
-    return events, first_pass, last_window if counts_end is None else all_of(counts_end, last_window)
+    window_last = choose(any_of(layers.change, window_end), windows_end, windows.last, 1)
+    return events, first_pass, pass_last, window_last
 
 
 def _ahead(

@@ -73,7 +73,7 @@ LINES = {
         (
             Broken("waits = on_map & ~in_valid;", "waits = 1'd0;", "each_window_once"),
             Broken("blocked = hit_last & ~out_ready;", "blocked = 1'd0;", "each_word_once"),
-            Broken("      if (line_done) begin\n        before_1 <= 1'd0;\n      end\n", "", "taps_of_the_window"),
+            Broken("before_1 <= on_map & ~steps_last;", "before_1 <= on_map;", "taps_of_the_window"),
             Broken("hit_last ? layer_stride_minus_1 : hit_left - 5'd1;", "hit_left - 5'd1;", "each_window_once"),
         ),
     ),
@@ -81,8 +81,8 @@ LINES = {
         INTEGERS,
         (
             Broken("    .write_row(word),", "    .write_row(1'd0),", "taps_of_the_window"),
-            Broken("before_2 <= before_1;", "before_2 <= on_map;", "taps_of_the_window"),
-            Broken("if (step & positions_last) begin", "if (step & steps_last) begin", "each_word_once"),
+            Broken("before_2 <= before_1 &", "before_2 <= on_map &", "taps_of_the_window"),
+            Broken("on_map & ~positions_last;", "on_map & ~steps_last;", "each_window_once"),
             Broken("(layer_upcoming == last_layer) ? 8'd0 :", "", "layer_after_layer"),
         ),
     ),
@@ -91,7 +91,7 @@ LINES = {
         (
             Broken("above_1 <= ~lines_last;", "above_1 <= 1'd1;", "taps_of_the_window"),
             Broken("complete = hit_last & line_hit_last;", "complete = hit_last;", "each_window_once"),
-            Broken("      if (line_done) begin\n        place <= 2'd0;\n      end\n", "", "taps_of_the_window"),
+            Broken("place <= line_ends ? 2'd0 :", "place <=", "taps_of_the_window"),
             Broken("line_hit_last ? layer_line_stride_minus_1 : line", "line", "each_window_once"),
         ),
     ),
@@ -99,7 +99,7 @@ LINES = {
         SHARED,
         (
             Broken("above_1 <= ~lines_last;", "above_1 <= 1'd1;", "taps_of_the_window"),
-            Broken("moves & on_map & layer_shares_lanes;", "moves & layer_shares_lanes;", "taps_of_the_window"),
+            Broken("moves & (on_map & layer_shares_lanes);", "moves & layer_shares_lanes;", "taps_of_the_window"),
             Broken("layer_shares_lanes ? { held_lines, in_data[0] } : in_data", "in_data", "taps_of_the_window"),
             Broken("layer_shares_lanes ? above_1 & layer_lines_before : 1'd1", "1'd1", "taps_of_the_window"),
         ),

@@ -85,7 +85,7 @@ module proof (
 
 `ifdef INVARIANTS
   (* hierconn *) wire \dut.busy , \dut.idle , \dut.skips , \dut.claims_word , \dut.claims_tuple , \dut.full ;
-  (* hierconn *) wire \dut.at_layer_end , \dut.word_last , \dut.pass_last ;
+  (* hierconn *) wire \dut.at_layer_end , \dut.word_last , \dut.pass_last , \dut.ends ;
   (* hierconn *) wire [BITS-1:0] \dut.left , \dut.at_address ;
   (* hierconn *) wire [COUNT-1:0] \dut.arrived_minus_1 , \dut.ended_words ;
   (* hierconn *) wire [`HOLD-1:0] \dut.at_hold_words ;
@@ -95,6 +95,7 @@ module proof (
     assert ({ \dut.busy , \dut.idle , \dut.skips } == {busy & ~skip, ~(busy & ~skip), busy & skip});
     assert ({ \dut.claims_word , \dut.claims_tuple } == {busy & ~skip & claim, busy & skip & claim});
     if (\dut.pass_last ) assert (busy & ~skip);
+    assert (\dut.ends == (~busy | skip | final_word));
     if (busy) assert ( \dut.at_layer_end == layer_end);
     assert ( \dut.full == (after_reset | free < 1));
     if (busy) assert (used <= words_minus_1 & \dut.left == words_minus_1 - used & \dut.word_last == final_word);

@@ -199,6 +199,8 @@ module proof (
 
 `ifdef INVARIANTS
   (* hierconn *) wire \dut.loaded , \dut.starts , \dut.on_map , \dut.beside_map , \dut.hit_last , \dut.word , \dut.steps_last , \dut.positions_last ;
+  (* hierconn *) wire \dut.tuple_ends , \dut.line_ends , \dut.layer_ends ;
+  wire last_place = place == steps_minus_1 & word == words_minus_1;
   (* hierconn *) wire \dut.lines_last , \dut.layer_words_minus_1 ;
   (* hierconn *) wire [1:0] \dut.lines_left ;
   (* hierconn *) wire [10:0] \dut.steps_left , \dut.positions_left ;
@@ -244,6 +246,8 @@ module proof (
     assert (\dut.steps_left == steps_minus_1 - place & \dut.steps_last == (place == steps_minus_1));
     assert (\dut.hit_left == ahead & \dut.hit_last == column_completes);
     assert (\dut.on_map == on_map);
+    assert ({\dut.tuple_ends , \dut.line_ends } == {word == words_minus_1, last_place});
+    assert (\dut.layer_ends == (last_place & line == lines_minus_1));
     if (on_map) assert (\dut.positions_left == positions_minus_1 - place & \dut.positions_last == (place == positions_minus_1));
     assert (\dut.before_1 == there[0]);
 `ifdef LOWEST

@@ -95,14 +95,14 @@ def convolver(library: Library, npu: Npu) -> Block:
     b.comment("What comes with a beat, as late as the PEs have its word, its sum and its result.")
     valid_line = delayed(b, beat, "beat", timing.ARRAY_READ + begins, init=0)
     ahead = not (several or npu.array.reducer.collects)
-    first_line = delayed(b, first, "first", timing.ARRAY_READ + begins - ahead)
+    # reset where hundreds of PEs read the last one: else synthesis makes a shift register, whose output comes late
+    first_line = delayed(b, first, "first", timing.ARRAY_READ + begins - ahead, init=0 if several else None)
     last_line = delayed(b, b.wire("ends", 1, beat & last), "last", at_total + 1, init=0)
     window = {"valid": valid_line[-1]}
     if ahead:
         window["clear"] = b.wire("clear", 1, valid_line[-2] & first_line[-1])
     else:
         window["first"] = first_line[-1]
-    # reset, as hundreds of PEs read the last one: else synthesis makes a shift register, whose output comes late
     slots = (
         {"slot": delayed(b, slot, "slot", at_total, npu.array.slot_bits, init=0)[-1], "drain_slot": drain}
         if several

@@ -73,15 +73,14 @@ def _fifo(library: Library, block_ram: bool) -> Block:
     get = b.wire("get", 1, all_of(some, any_of(~out_valid, out_ready)))
     b.on(put, (write_row, Mux(write_row == last_row, 0, write_row + 1)))
     b.on(get, (read_row, Mux(read_row == last_row, 0, read_row + 1)))
-    b.on(put & ~get, (level, level + 1))
-    b.on(~put & get, (level, level - 1))
+    # both next levels are there before ``get``, which comes late and chooses
+    b.on(None, (level, Mux(get, Mux(put, level, level - 1), Mux(put, level + 1, level))))
     # not set and cleared by a condition: reset would stand behind it, and ``get`` comes late
     b.on(None, (some, any_of(put, some & ~(get & (level == 1)))))
     if not block_ram:
         b.on(None, (in_ready, any_of(get, in_ready & ~(in_valid & (level == fullest)))))
     b.on(None, (room, level < room_below))
-    b.on(out_ready, (out_valid, 0))
-    b.on(get, (out_valid, 1))
+    b.on(None, (out_valid, any_of(some, out_valid & ~out_ready)))
     ports = {"write": put, "write_row": write_row, "write_data": in_data, "read_row": read_row}
     store = ram(library, width, depth, latency=int(block_ram))
     if block_ram:  # whose read data is a register

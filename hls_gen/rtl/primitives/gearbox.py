@@ -261,7 +261,9 @@ def _pieces(b: Block, source: Stream, out: Stream, left: Signal, pieces_minus_1:
     b.on(give & at_end, (out.valid, 0))
     b.on(give, (rest, rest >> out.data.width))
     b.on(give & ~at_end, (left, left - 1), (at_end, left == 1))
-    b.on(take, (out.valid, 1), (rest, source.data), (is_last, source.last))
+    # what it takes without a word means nothing: in_valid, which comes late, isn't asked for many bits
+    b.on(source.ready, (rest, source.data))
+    b.on(take, (out.valid, 1), (is_last, source.last))
     b.on(take, (left, pieces_minus_1), (at_end, pieces_minus_1 == 0))
     out.data.assign(rest[0 : out.data.width])
     out.last.assign(is_last & at_end)

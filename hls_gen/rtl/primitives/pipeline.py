@@ -94,18 +94,19 @@ class Pipeline:
         self._b.on(self.move, (self.valid[self._stages[0]], entering), *onward)
 
     def late(self, name: str, signal: Signal, until: str | None = None) -> dict[str, Signal]:
-        """``signal``, which is there as something enters, at each stage up to ``until``, by default the last one."""
+        """``signal``, which is there as something enters, at each stage up to ``until``, by default the last one. The
+        last register is reset: else synthesis makes a shift register of all of them, whose output comes late, and all
+        lanes read it."""
         last = len(self._stages) - 1 if until is None else self._stages.index(until)
         late = {}
-        for stage in self._stages[: last + 1]:
-            signal = late[stage] = self.register(f"{stage}_{name}", width(signal), signal)
+        for n, stage in enumerate(self._stages[: last + 1]):
+            init = 0 if n == last else None
+            signal = late[stage] = self.register(f"{stage}_{name}", width(signal), signal, init)
         return late
 
     def beside(self, name: str, signal: Signal) -> Signal:
-        """``signal``, which is there as something enters, at the last stage; it may be looked at to say what is ready.
-        That register is reset: else synthesis makes a shift register of all of them, whose output comes late."""
-        before = list(self.late(name, signal, self._stages[-2]).values())[-1]
-        return self.register(f"{self._stages[-1]}_{name}", width(signal), before, init=0)
+        """``signal``, which is there as something enters, at the last stage."""
+        return self.late(name, signal)[self._stages[-1]]
 
     def register(self, name: str, w: int, value: Signal, init: int | None = None) -> Signal:
         """A data register of a stage, of ``w`` bits: it takes ``value``, which the stage before has."""

@@ -135,28 +135,26 @@ def addition(library: Library, npu: Npu) -> Block:
     ends = b.reg("row_side", width(goes), init=None)
     b.on(take, *[(row[name], fields[name]) for name in row], (kept, source.data), (ends, goes))
     step = _step(b, library, npu, skip, bits(ends, 0, 1))
-    move = b.wire("move_on")
-    step.ready.assign(all_of(valid, move))
-    free = b.wire("row_free", 1, any_of(~valid, step.valid & move))
+    pipe = Pipeline(b, STAGES, b.wire("move_on"))
+    ready = ready_ahead(b, "skid_ready")
+    moves = pipe.control(ready)
+    step.ready.assign(all_of(valid, moves.now))
+    free = b.wire("row_free", 1, any_of(~valid, step.valid & moves.now))
     waits.assign(all_of(valid, ~step.valid))
     b.on(free, (valid, 0))
     b.on(take, (valid, 1))
 
     b.comment("The layer's row, as late as the stages that need its fields.")
-    pipe = Pipeline(b, STAGES, move)
     shared = _shared(b, npu, pipe, row)
     w = npu.value_bits
     parts = [[bits(data, k * w, w) for data in (kept, step.data)] for k in range(npu.results.ol)]
     sums = side_by_side([_lane(b, npu, shared, k, *two) for k, two in enumerate(parts)])
-    b.comment("Whether a stage has a step, and what goes with the step.")
-    ready = ready_ahead(b, "skid_ready")
-    moves = pipe.control(ready)
     pipe.enter(valid & step.valid)
     b.comment("A step that is not added to passes by, while the stages are empty.")
     empty = b.reg("empty", init=1)
     b.on(None, (empty, all_of(~any_of(valid, *pipe.valid.values()), ~take)))
     passes = b.wire("passes", 1, all_of(source.valid, ~adds, empty))
-    source.ready.assign(choose(adds, any_of(~valid, step.valid & moves.now), empty & ready.now, 1))
+    source.ready.assign(choose(adds, free, empty & ready.now, 1))
     # whether a step passes comes late, and the many bits of a step would wait for it
     summed = pipe.valid["sum"]
     ends = b.wire("ends", width(goes), choose(summed, pipe.beside("side", ends), goes, width(goes)))
@@ -212,14 +210,13 @@ def _shared(b: Block, npu: Npu, pipe: Pipeline, row: dict[str, Signal]) -> _Addi
     limits = {"low": "shifted", "high": "shifted"}
     late = {name: pipe.late(name, row[name], stage) for name, stage in (needed | limits).items()}
     wide = npu.add_total_bits + 1
-    shift = late["shift"]["partial"]
+    shift = late["shift"]["product"]
     narrow = width(shift)
-    half_less_1 = b.reg("total_half_less_1", wide, init=None)
-    shifts = b.reg("total_shifts", init=None)
-    less = b.wire("shift_less", narrow, sub(shift, 1, narrow))
+    less = pipe.register("partial_shift_less", narrow, sub(shift, 1, narrow))
+    some = pipe.register("partial_shifts", 1, nonzero(shift))
     ones = b.wire("ones_above", wide, Repeat(const(1, 1), wide) << less)
-    some = b.wire("some_shift", 1, nonzero(shift))
-    b.on(pipe.move, (half_less_1, choose(some, ~ones, 0, wide)), (shifts, some))
+    half_less_1 = pipe.register("total_half_less_1", wide, choose(some, ~ones, 0, wide))
+    shifts = pipe.register("total_shifts", 1, some)
     upwards = None
     if npu.multiplies_maps:
         upwards = b.reg("total_upwards", init=None)

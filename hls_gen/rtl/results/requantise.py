@@ -215,8 +215,8 @@ def _half_of_split(
 ) -> tuple[Signal, ...]:
     """As ``_half`` for a product in parts, of a value, a factor and a shift: the parts in the first stage, their sum in
     the second one. What is added to round it depends on the product's sign, which is the value's, and so is known in
-    the first stage. Where LUTs multiply, the product of the value's low bits is added to that in the second stage, and
-    not to the other parts: a DSP block's product comes late, so no more than two parts are added to it.
+    the first stage. A DSP block's product comes late: one other part is added to it in the second stage, and the others
+    to what rounds the product.
     """
     value, factor, shift = given
     wide = npu.product_bits
@@ -228,7 +228,6 @@ def _half_of_split(
     lower = pipe.register(f"product_low_{k}", top + split.cut + 1, product(high, low_factor))
     lower = _placed(lower, split.apart, wide)
     parts = list[Signal]()
-    beside = list[Signal]()  # parts that are added to what rounds the product
     if split.rest:
         rest = split.rest + 1  # with the sign
         high_factor = b.wire(f"factor_high_{k}", rest, _signed(bits(factor, split.cut, split.rest)))
@@ -242,7 +241,7 @@ def _half_of_split(
     if split.apart:
         low = b.wire(f"value_low_{k}", split.apart, bits(value, 0, split.apart))
         rows = pipe.register(f"product_rows_{k}", split.apart + width(factor), sum_of_rows(low, factor))
-        (beside if shared.in_luts else parts).append(resize(rows, wide))
+        parts.append(resize(rows, wide))
     product_shift = pipe.register(f"product_shift_{k}", narrow, shift)
     negative = b.wire(f"negative_{k}", 1, bits(value, width(value) - 1, 1))
     power, above, some = _half_of_power(b, k, shift, wide)
@@ -254,8 +253,8 @@ def _half_of_split(
     half_product = b.reg(f"half_product_{k}", wide, init=None)
     half = b.reg(f"half_{k}", wide, init=None)
     half_shift = b.reg(f"half_shift_{k}", narrow, init=None)
-    b.on(pipe.move, (half_product, added([*added(parts), lower])[0]), (half_shift, product_shift))
-    b.on(pipe.move, (half, added([rounding, *beside])[0]))
+    b.on(pipe.move, (half_product, added([*parts[:1], lower])[0]), (half_shift, product_shift))
+    b.on(pipe.move, (half, added([*parts[1:], rounding])[0]))
     return half_product, half, half_shift
 
 

@@ -1,10 +1,11 @@
-"""Links: functions of each value that lie between sums and a quantiser, a channel with its own numbers.
+"""Links: functions of each value in front of a quantiser, behind sums or another quantiser; a channel has its own
+numbers.
 
-=====  ====================================================  =========
-Line   x * multiply + add                                    here
-Bend   straight lines between corners, which never falls     bends.py
-Curve  any other function, which tables alone have           curves.py
-=====  ====================================================  =========
+=====  =================================================  =========
+Line   x * multiply + add                                 here
+Bend   straight lines between corners, which never falls  bends.py
+Curve  any other function                                 curves.py
+=====  =================================================  =========
 
 What is a channel's own stands in arrays: each array among the fields of a link has an entry for each channel, or one
 for all channels. So whether channels differ, and what some of the channels have, is known of every kind of link. In an
@@ -50,9 +51,9 @@ class Link(ABC):
     """A function of each value."""
 
     reversible: ClassVar[bool] = True
-    """Whether a condition on its value is one on what it reads (`before`); else it must read quantised values."""
+    """Whether `before` makes a condition on x of one on the link's value; else the link must read quantised values."""
     looked_up: ClassVar[bool] = False
-    """Whether a table has it where it reads quantised values."""
+    """Whether a table has the link where the link reads quantised values."""
 
     name: str = ""
     """Name in messages, such as "clip"; a line has none."""
@@ -131,8 +132,8 @@ class Link(ABC):
 AnyLink = TypeVar("AnyLink", bound=Link)
 
 LinkChain = Sequence[Link]
-"""Links between sums and a quantiser, in the order in which they are computed; curves lie between two quantisers
-alone."""
+"""Links in front of a quantiser, in the order in which they are computed: behind sums, where all are `reversible`, or
+behind another quantiser."""
 
 
 def entry(array: Array, channel: int) -> Any:

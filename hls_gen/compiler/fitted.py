@@ -70,8 +70,8 @@ def fitting(folding: Npu, npu_needs: Sequence[NpuNeeds]) -> dict[str, Any]:
     depth["tuple_words"] = max(depth["tuple_words"], *(need.steady_words for need in needs))
     if "ring" in (*folding.ports.inlets, *folding.ports.outlets):  # words of the next map come while these are in use
         depth["tuple_words"] = max(depth["tuple_words"], *(2 * need.hold_words for need in needs))
-    # the rest of their blocks, where room for twice the words takes blocks: the array may run ahead, and words of a map
-    # come while another one is read
+    # words that need block RAM get a whole block; so do the pool unit's where twice as many would need block RAM: the
+    # array may run ahead, and words of a map come while another map is read
     if folding.pool_forms_lines and 2 * depth["pool_words"] > LUT_RAM_WORDS:
         depth["pool_words"] = max(depth["pool_words"], BLOCK_WORDS)
     if folding.array_forms_lines and depth.get("skip_words") and depth["tuple_words"] > LUT_RAM_WORDS:

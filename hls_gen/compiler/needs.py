@@ -41,8 +41,8 @@ class Needs:
     hold_words: int = 0
     """Words that the windows of a layer keep."""
     steady_words: int = 0
-    """Words with which no layer by counters waits at the beginning of a row of windows, and none whose words are used
-    once, one a cycle, until the place of a word may be written again."""
+    """Words of the tuple memory with which a layer by counters doesn't wait at the beginning of a row of windows, and a
+    layer whose words have one beat each doesn't wait until the place of a word may be written again."""
     roomy_acc_bits: int = 0
     """``acc_bits`` with room for the biases and thresholds of other weights."""
     ring_words: int = 0
@@ -61,7 +61,7 @@ class Needs:
         needs = {
             **self.sizes,
             **{name: max(flat.LEAST[name], self.sizes.get(name, 0)) for name in ("aheads", "skip_bits")},
-            "skip_words": flat.LEAST["skip_words"],  # how large it must be says the flow model
+            "skip_words": flat.LEAST["skip_words"],  # the flow model says how many
             "skips_onward": npu.skips_onward,
         }
         return {name: needs.get(name, 0) for name in SIZES if name in meant}

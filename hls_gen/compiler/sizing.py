@@ -74,8 +74,8 @@ def size_memories(
     models
         The networks, at least one.
     foldings
-        Of the NPUs, in their order. Capacities, where an NPU is given, are ignored; ``collect``, where it is not
-        0, is made as wide as the networks need.
+        The NPUs, in their order, or the only one. Their capacities are ignored; ``collect``, where it is not 0, is
+        made as wide as the networks need.
     choices
         How the networks will be compiled; by default as ``CompileChoices()``.
     stream_bits
@@ -118,9 +118,7 @@ def sized_design(
         sized = _with_skip_stores(sized, plans, stream_bits, sizing)
     else:
         sized = tuple(npu.changed(skip_words=sizing.skip_words) if npu.has_skip else npu for npu in sized)
-    spill_words = sizing.spill_words
-    if spill_words is None or "ring" not in npus[0].ports.inlets:
-        spill_words = _spill_words(plans, sized, stream_bits, sizing.frames)
+    spill_words = _spill_words(plans, sized, stream_bits, sizing)
     design = Design(name=name, stream_bits=stream_bits, npus=sized, spill_words=spill_words)
     each = iter(networks.lowered)
     return SizedDesign(design, [[next(each) for _ in of_model] for of_model in programs])
@@ -169,21 +167,21 @@ def _planned(
     """The networks, planned on NPUs with what lowered layers say that they need."""
     networks = [lowered_for(model, npus, choices) for model in models]
     check_effects(name, networks, npus, choices)
-    npus = _with_formers(_with_claims(networks, npus, equal=equal), networks, choices)
+    npus = _with_formers(_with_steps_and_claims(networks, npus, equal=equal), networks, choices)
     return _PlannedNetworks(npus=npus, models=models, lowered=networks, choices=choices, equal=equal)
 
 
-def _with_claims(networks: Sequence[Lowered], npus: Npus, *, equal: bool) -> Npus:
-    """The NPUs, with a skip store of steps where one of the networks needs it: then all of them are requantised there.
-    With a table of tuples that are claimed ahead, too, where one needs it: then every network claims by it, and needs
-    rows for that. If NPUs are to be ``equal``, all have such a table where one of them has."""
+def _with_steps_and_claims(networks: Sequence[Lowered], npus: Npus, *, equal: bool) -> Npus:
+    """The NPUs with a skip store of steps where one of the networks needs it: then the NPU requantises the sums of all
+    networks. Also with a table of tuples that are claimed ahead where one of the networks needs it: then every network
+    claims by the table, and needs rows for that. If NPUs are to be ``equal``, all have a table where one has."""
     of_npus = zip(*(with_skip_stores(lowered, npus) for lowered in networks))
-    extended = []
+    each = []
     for npu, foldings in zip(npus, of_npus):
         claims = any(folding.sequencer.aheads for folding in foldings)
         npu = next((folding for folding in foldings if folding.keeps_steps), npu)
-        extended.append(_claiming(npu) if claims else npu)
-    return _alike(extended, equal=equal)
+        each.append(_claiming(npu) if claims else npu)
+    return _alike(each, equal=equal)
 
 
 def _with_formers(npus: Npus, networks: Sequence[Lowered], choices: CompileChoices) -> Npus:
@@ -208,8 +206,8 @@ def _claiming(npu: Npu) -> Npu:
 
 
 def _with_skip_stores(npus: Npus, plans: Sequence[Plan], stream_bits: int, sizing: Sizing) -> Npus:
-    """The NPUs with their skip stores so large that no plan ever fills one; all as large as the largest if they are to
-    be ``equal``."""
+    """The NPUs with their skip stores so large that no plan ever fills one; all as large as the largest if the NPUs are
+    to be equal."""
     if not any(npu.has_skip for npu in npus):
         return npus
     using = [plan for plan in plans if any(way.skips for way in plan.ways.values())]
@@ -239,11 +237,13 @@ def _skip_words(keyed: _Keyed, frames: int) -> tuple[int, ...]:
     return tuple(smooth_skips(keyed.system, frames))
 
 
-def _spill_words(plans: Sequence[Plan], npus: Sequence[Npu], stream_bits: int, frames: int) -> int:
+def _spill_words(plans: Sequence[Plan], npus: Sequence[Npu], stream_bits: int, sizing: Sizing) -> int:
     """Words of the spill store for all plans; 0 where the NPUs are no closed ring."""
     if "ring" not in npus[0].ports.inlets:
         return 0
-    return max(LEAST_SPILL_WORDS, *(_spill(plan, npus, stream_bits, frames) for plan in plans))
+    if sizing.spill_words is not None:
+        return sizing.spill_words
+    return max(LEAST_SPILL_WORDS, *(_spill(plan, npus, stream_bits, sizing.frames) for plan in plans))
 
 
 def _spill(plan: Plan, npus: Sequence[Npu], stream_bits: int, frames: int) -> int:

@@ -1,7 +1,7 @@
 """Flat names: what a person calls a value of an NPU, wherever its parts lie.
 
 Command lines, files of foldings and manifests name values of an NPU by one flat list of names (``pfp``, ``pool_words``,
-``skip_words``). Here stand, once, these names in the order of files. Where the value of a name lies, follows from the
+``skip_words``). Here stand, once, these names in the order of files. Where the value of a name lies follows from the
 parts, whose fields declare their names (parts.py).
 
 Example: ``pool_words`` is ``npu.pool_unit.words``, and ``pool`` says whether there is a pool unit at all.
@@ -189,7 +189,7 @@ _STEPS = {name: place.split(".") for name, place in PLACES.items()}
 NUMBERS = {name: rule for name, (_, item) in _DECLARED.items() if isinstance(rule := rule_of(item), Number)}
 """Rule of each name that is a number."""
 LEAST = {name: rule.least for name, rule in NUMBERS.items()}
-"""The least of each, where it isn't 0 because something is left out."""
+"""The least value of each; a 0 that leaves something out doesn't count."""
 CHOICES = {name: rule for name, (_, item) in _DECLARED.items() if isinstance(rule := rule_of(item), Choices)} | {
     "accumulate": Choices(words=ACCUMULATE)
 }

@@ -36,7 +36,7 @@ class StepSkipStore(SkipStore):
     """The skip store of a binary NPU: steps of ol integers, to which sums are requantised, and of which signs go on."""
 
     engine: ClassVar[str] = "binary"
-    multiplies: ClassVar[int] = 0
+    multiplies: ClassVar[int] = 0  # the width of a field of `ADDITION` (results.py) is read of both kinds
 
     bits: int = capacity(least=2, most=SKIP_BITS, name="skip_bits")
     """Bits of the integers, 2..9."""

@@ -61,7 +61,7 @@ def _collectors() -> Iterator[Proof]:
 
 def _dividers() -> Iterator[Proof]:
     """(in, out, pieces, side bits, bits of in_last_piece): a word in whole pieces, with a rest, a part of a word."""
-    for width_in, width_out, pieces, side, number in (
+    for width_in, width_out, pieces, side, last_piece_bits in (
         (7, 3, 3, 2, 0),
         (9, 1, 9, 1, 0),
         (64, 32, 2, 1, 0),
@@ -76,11 +76,13 @@ def _dividers() -> Iterator[Proof]:
         yield Proof(
             name=f"divider of {width_in} to {pieces} x {width_out}",
             source=f"{ROOM}/gearbox.py",
-            block=partial(divider, Library(32), width_in, width_out, pieces, side=side, last_piece_bits=number),
+            block=partial(
+                divider, Library(32), width_in, width_out, pieces, side=side, last_piece_bits=last_piece_bits
+            ),
             rules="divider",
             sizes={"IN": width_in, "OUT": width_out, "PIECES": pieces}
             | ({"SIDE": side} if side else {})
-            | ({"NUMBER": number} if number else {}),
+            | ({"LAST_PIECE_BITS": last_piece_bits} if last_piece_bits else {}),
             reach=pieces + 5,
             breaks=(
                 Broken("is_last <= in_last;", "is_last <= 1'd0;", "last_with_the_final_piece"),

@@ -4,8 +4,8 @@ module proof (
 `ifdef SIDE
     input [`SIDE-1:0] in_side,
 `endif
-`ifdef NUMBER
-    input [`NUMBER-1:0] in_last_piece,
+`ifdef LAST_PIECE_BITS
+    input [`LAST_PIECE_BITS-1:0] in_last_piece,
 `endif
     input out_ready
 );
@@ -16,9 +16,9 @@ module proof (
 `else
   wire in_side = 0, out_side = 0;
 `endif
-`ifdef NUMBER
+`ifdef LAST_PIECE_BITS
   wire [7:0] pieces_in = in_last ? in_last_piece + 1 : `PIECES;
-  localparam LEFT = `NUMBER;
+  localparam LEFT = `LAST_PIECE_BITS;
 `else
   wire [7:0] pieces_in = `PIECES;
   localparam LEFT = `PIECES > 2 ? $clog2(`PIECES) : 1;
@@ -32,7 +32,7 @@ module proof (
   keeps_word #(.WIDTH(`OUT + SIDE_BITS + 1)) sink (
       .valid(out_valid), .ready(out_ready), .word({out_side, out_last, out_data}), .*);
 
-`ifdef NUMBER
+`ifdef LAST_PIECE_BITS
   always @* if (in_valid & in_last) assume (in_last_piece < `PIECES);
 `endif
 
@@ -67,7 +67,7 @@ module proof (
     end
     goes_through: cover (busy & last & final_piece & given == `PIECES - 1 & word != 0);
     one_after_another: cover (give & take);
-`ifdef NUMBER
+`ifdef LAST_PIECE_BITS
     if (`PIECES > 1) shorter_word: cover (give & final_piece & pieces < `PIECES);
 `endif
   end

@@ -1,11 +1,12 @@
-"""Timing: latencies, credits, depths of FIFOs and other limits of the hardware, each said here and nowhere else.
+"""Timing: latencies, credits, depths of FIFOs and other limits of the hardware that several rooms read.
 
     timing --> generator (hls_gen/rtl): so many registers, so deep a FIFO
            `-> flow model (hls_gen/compiler/flow), search (overlay/explore): so many cycles, so many words
 
 Who reads a number takes it through the module (``timing.CREDITS``), so that a changed number reaches all of them. What
 is a number of registers that stand in the text of a module (a PE's stages) can't follow a change here; the modules'
-own tests measure those latencies.
+own tests measure those latencies. The cycle or two of a register or a FIFO of a stream stand in the flow model's
+processes alone.
 """
 
 from dataclasses import dataclass
@@ -129,7 +130,7 @@ def tap_stages(npu: Npu) -> int:
     have one for each level of the tree that merges the values of a beat's taps, and one where there is a single tap: it
     keeps the comparison apart from the block RAM. Bits need none, nor does a beat of one tap whose product comes from a
     register and has no line to share lanes."""
-    if npu.engine == "binary" or not (npu.pool_forms_lines or not npu.depthwise):
+    if npu.engine == "binary" or (npu.depthwise and not npu.pool_forms_lines):
         return 0
     return bits_for(npu.pool_unit.beat.taps - 1) if npu.pool_unit is not None else 1
 
@@ -214,8 +215,9 @@ class FifoSize:
 
 
 def pool_fifo(npu: Npu) -> FifoSize:
-    """The FIFO behind the pool unit of an NPU, of one size for all whose results may be divided and of one for the
-    others, unless more words are on their way there: one a cycle of the unit, and one of the register ``room``."""
+    """The FIFO behind the pool unit of an NPU: of one size where results may be divided, and of another one where none
+    are. It is larger where its margin would lack room for the words that are on their way there: one for each cycle of
+    the unit, and one for the register ``room``."""
     words, margin = (24, 10) if npu.averages else (16, FIFO_MARGIN)
     more = max(0, latencies(npu).pool + 1 - margin)
     return FifoSize(words=words + 2 * more, margin=margin + more)

@@ -115,9 +115,9 @@ class Arithmetic(ABC):
     memory: ClassVar[str | None] = None
     """Name of the memory that the unit reads."""
     cycles: ClassVar[int] = 0
-    """From a row of the queue to what leaves."""
+    """Cycles from a row of the queue to what leaves."""
     value_cycles: ClassVar[int] = 0
-    """From the beat's word to the values of its taps."""
+    """Cycles from the beat's word to the values of its taps."""
 
     def __init__(self, b: Block, library: Library, npu: Npu, ports: PoolPorts):
         self.b = b
@@ -164,7 +164,7 @@ class Arithmetic(ABC):
         b = self.b
         w = width(values[0])
         if timing.tap_stages(self.npu) and self.taps * self.lane_lines > 1:
-            w += bits_for(self.taps * self.lane_lines - 1)  # as they may be added
+            w += bits_for(self.taps * self.lane_lines - 1)  # as values may be added
         level = values
         if len(values) > 1 or w > width(values[0]):
             level = [b.wire(self.name("wide", k, tap), w, sign_extend(value, w)) for tap, value in enumerate(values)]
@@ -261,7 +261,7 @@ class IntegerArithmetic(Arithmetic):
         b.on(None, *more, *zip([register for _, register in self._held.values()], chosen), (self.count, count))
 
     def follow(self) -> None:
-        """The same, in time with ``at``."""
+        """Delay what `hold` keeps, so that it is in time with ``at``."""
         self._merges = {merge: delayed(self.b, held, name, self.delay) for merge, (name, held) in self._held.items()}
         self.count = delayed(self.b, self.count, "count", self.delay, COUNT_BITS)[-1]
 

@@ -18,7 +18,7 @@ from veriloggen.core import vtypes as vt
 
 from bitloom.hls_gen.design.gearbox import gear
 
-from .block import Block, Signal, Size, any_of, bits, const, side_by_side
+from .block import Block, Signal, any_of, bits, const, side_by_side
 from .chain import chain
 from .memory import Library
 from .parameters import clog2
@@ -86,7 +86,7 @@ def collected(
 
 
 def collector(library: Library, width: int, count: int, side: int = 0) -> Block:
-    """Module ``collector_of_<count>``, of one word ``stream_register``, in this size.
+    """Module ``collector_of_<count>``, for one word ``stream_register``, in this size.
 
     Parameters
     ----------
@@ -205,8 +205,11 @@ def _later_places(b: Block, source: Stream, goes_on: Signal, count: int) -> list
 def _divider(name: str, *, shortens: bool, beside: bool) -> Block:
     """A module that divides words: whether the last ones may have fewer pieces than the others (``shortens``), and
     whether side bits go with each word (``beside``)."""
-    b = Block(name, _divider_header(" A word\nwith in_last ends with piece in_last_piece." if shortens else ""))
-    in_width, out_width, last_piece = _piece_parameters(b)
+    contract = _DIVIDER.format(more=" A word\nwith in_last ends with piece in_last_piece." if shortens else "")
+    b = Block(name, Header(contract, rate="one piece a cycle out", latency="1 cycle from a word to its first piece"))
+    in_width = b.parameter("IN_WIDTH", 32, "bits of a word at in")
+    out_width = b.parameter("OUT_WIDTH", 8, "bits of a piece")
+    last_piece = b.parameter("LAST_PIECE", 3, "number of a word's last piece, from 0 on")
     side_width = b.parameter("SIDE_WIDTH", 1, "bits that go with a word unchanged") if beside else None
     number_width = None
     if shortens:
@@ -232,21 +235,6 @@ def _divider(name: str, *, shortens: bool, beside: bool) -> Block:
     if out.side is not None:
         b.on(take, (out.side, source.side))
     return b
-
-
-def _divider_header(more: str) -> Header:
-    """The header of a divider; ``more`` is said of its last piece."""
-    latency = "1 cycle from a word to its first piece"
-    return Header(_DIVIDER.format(more=more), rate="one piece a cycle out", latency=latency)
-
-
-def _piece_parameters(b: Block) -> tuple[Size, Size, Size]:
-    """Parameters of a divider: widths of a word and of a piece, and the number of a word's last piece."""
-    return (
-        b.parameter("IN_WIDTH", 32, "bits of a word at in"),
-        b.parameter("OUT_WIDTH", 8, "bits of a piece"),
-        b.parameter("LAST_PIECE", 3, "number of a word's last piece, from 0 on"),
-    )
 
 
 def _pieces(b: Block, source: Stream, out: Stream, left: Signal, pieces_minus_1: Signal) -> Signal:

@@ -213,11 +213,10 @@ def _half(b: Block, npu: Npu, shared: _RequantiseSignals, k: int, scaled: Signal
 def _half_of_split(
     b: Block, npu: Npu, shared: _RequantiseSignals, k: int, split: SplitProduct, given: tuple[Signal, Signal, Signal]
 ) -> tuple[Signal, ...]:
-    """As ``_half`` for a product in parts, of a value, a factor and a shift: the parts in the first stage, their sum in
-    the second one. What is added to round it depends on the product's sign, which is the value's, and so is known in
-    the first stage. A DSP block's product comes late: one other part is added to it in the second stage, and the others
-    to what rounds the product.
-    """
+    """As ``_half`` for a product in parts, of a value, a factor and a shift. The first stage has the parts. What is
+    added to round the product depends on the product's sign, which is the value's, and so is known in the first stage.
+    A DSP block's product comes late: in the second stage one other part is added to it, and the rest to what rounds the
+    product."""
     value, factor, shift = given
     wide = npu.product_bits
     narrow = npu.scale_shift_bits

@@ -17,7 +17,7 @@ class InnerGroups:
     last : Signal
         The group at work is the last one: the next beat takes the next word.
     next_last : Signal
-        The group of the beat after that is the last one, if that beat is of the same tap.
+        Value of ``last`` after the next beat, if the tap then goes on.
     slot : Signal
         Accumulator that takes part in the present beat.
     """

@@ -57,8 +57,8 @@ class TapAtWork:
     address: Signal
     """Place of the word of the next beat."""
     ends: Signal
-    """The next beat is the tap's last one, or there is no tap with beats: a register of its own, as it chooses between
-    the tap that follows and the next word of this one where registers move."""
+    """The next beat is the tap's last one, or there is no tap with beats: a register of its own, since it chooses for
+    many registers between the tap that follows and the next word of this tap."""
     left: Signal
     """Words of the tuple after that one."""
     word_last: Signal
@@ -117,12 +117,12 @@ class Events:
     taken: Signal
     """The tap at hand is taken to work."""
     ready: Signal
-    """It would be, if there is one. What says something of a tap at work changes with it: where there is no tap it
-    means nothing, and the longest paths lead to these registers."""
+    """The tap at hand would be taken, if there is one. Registers that describe the tap at work change with ``ready``:
+    where there is no tap they mean nothing, and the longest paths lead to them."""
     beat: Signal
     """A word is read and used."""
     used: Signal
-    """It is used for the last time by this tap."""
+    """The word is used for the last time by this tap."""
     done: Signal
     """The tap's last beat, or its only cycle if it is a skip."""
     moves: Signal

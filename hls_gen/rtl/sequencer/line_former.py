@@ -88,7 +88,7 @@ def line_former(library: Library, spec: SequencerSpec) -> Block:
     b.comment("The layer at work, and where in a line of its map the word at hand is.")
     lines = Countdown(b, "lines", memory.widths["lines_minus_1"])
     begins = [field.name for field in line_fields(sequencer) if field.begins]
-    # with the word at hand ends its tuple, its line, its layer: registers, since ``moves`` comes last
+    # the tuple, the line, the layer ends with the word at hand: registers, since ``moves`` comes last
     tuple_ends, line_ends, layer_ends = (b.reg(f"{name}_ends") for name in ("tuple", "line", "layer"))
     moves = b.wire("moves")
     layer = LayerAtWork.of(b, library, bus, memory, last_layer, moves, layer_ends, begins=begins)
@@ -199,8 +199,9 @@ def _lines_before(
     """The lines before, the latest first: whether they are on the map; and the words at the place of the word at hand,
     this word first: of each line, or of several lines that share lanes.
 
-    The word leaves as the former ``moves``, and is ``kept`` for the lines below. ``ends``: the line is done now; the
-    word is its last one; the line is the map's last one. The layer's row is ``now``."""
+    The former goes on behind the word as it ``moves``. Words that are ``kept`` are stored for the lines below.
+    ``ends``: the line is done now; the word is the line's last one; the line is the map's last one. The layer's row is
+    ``now``."""
     b.comment("The lines before: whether they are on the map, and the words of each.")
     rows, _, shares = sequencer.beat
     count = rows * shares - 1

@@ -114,8 +114,15 @@ class CounterTaps:
         return last
 
     def follow(self, window_ends: Signal, layer_ends: Signal) -> None:
-        """Say whether the tap that is at hand after the next move is the last one of its window, and of its layer. To
-        be called after `advance`."""
+        """Find whether the tap at hand after the next move is the last one of a row of windows, or of its layer.
+
+        To be called after `advance`.
+
+        Parameters
+        ----------
+        window_ends, layer_ends : Signal
+            That tap is the last one of its window, of its layer.
+        """
         self._b.on(self._events.move, (self._row_change, any_of(layer_ends, window_ends & self._row_end_after)))
 
     def _after_window(self) -> tuple[tuple[Signal, Signal], ...]:

@@ -68,7 +68,7 @@ def served_tap(b: Block, sources: Sequence[TapSource]) -> ServedTap:
 
 
 def next_last(b: Block, sources: Sequence[TapSource], events: TapEvents) -> Signal:
-    """Lets all sources advance. The result is a wire in ``b``: the tap after the next move is the last one of a pass
+    """Let all sources advance. The result is a wire in ``b``: the tap after the next move is the last one of a pass
     over its window. Much follows from that, so it goes to a register."""
     lasts = [(source.will_serve, source.advance(events)) for source in sources]
     return b.wire("next_tap_last", 1, _served(lasts))

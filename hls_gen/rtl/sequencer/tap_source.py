@@ -134,10 +134,11 @@ def _contract(spec: SequencerSpec) -> str:
 def _events(
     b: Block, layers: Layers, taken: Signal, last: Signal
 ) -> tuple[TapEvents, Signal | None, Signal | None, Signal]:
-    """(what happens to the tap at hand, is this the first pass over its window; of the tap that follows: is its pass
-    the last one of its window, is its window the last one of its layer).
+    """(events of the tap at hand, whether this is the first pass over its window; of the tap that follows: whether its
+    pass is the last one of its window, and whether its window is the last one of its layer).
 
-    Counts kernel groups and windows. The pool's sequencer has no groups, and passes each window once: None.
+    Counts kernel groups and windows. The pool's sequencer has no groups, and passes each window once: what is said of
+    passes is None there.
     """
     b.comment("Windows of the layer, and passes over each: one a kernel group.")
     first_pass = None

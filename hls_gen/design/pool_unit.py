@@ -196,9 +196,11 @@ class PoolUnit(NpuPart):
         all its channels. Lines share lanes where there is room, and a window takes fewer beats so."""
         if reduction.divides:
             return SplitWindow(window)
-        room = lanes * self.lane_lines <= self.pfp
-        splits = self.beat.split(window), self.beat.split(window, shares_lanes=room)
-        return min(splits, key=lambda split: split.tuples)
+        apart = self.beat.split(window)
+        if self.lane_lines == 1 or lanes * self.lane_lines > self.pfp:
+            return apart
+        shared = self.beat.split(window, shares_lanes=True)
+        return shared if shared.tuples < apart.tuples else apart
 
     @property
     def table_rows(self) -> dict[TapTable, int]:

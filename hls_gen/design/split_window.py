@@ -12,7 +12,7 @@ and a maximum is the same with it. Weights, lanes and counts of taps follow from
 """
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -186,12 +186,7 @@ class BeatTaps(NamedTuple):
         leaves an axis to the sequencer where that is one, or where the axis's taps are no neighbours. Of rows it takes
         no more than end on the map, since no line follows a map's last one. ``shares_lanes``: lines may share lanes.
         """
-        rows = self.most_rows if shares_lanes else self.rows
-        most = min(rows, window.kernel[0] - window.padding[2]), min(self.columns, window.kernel[1])
-        apart = zip(window.dilation, window.growth)
-        free = window.beside == "nothing"
-        taken = [count if count > 1 and each == (1, 1) and free else 0 for count, each in zip(most, apart)]
-        return SplitWindow(window, *taken)
+        return _split_for(window, self.most_rows if shares_lanes else self.rows, self.columns)
 
     def shares_lanes(self, formed: Window) -> bool:
         """Whether lines share lanes in a formed window."""
@@ -213,3 +208,14 @@ class BeatTaps(NamedTuple):
         places[-rows:, -columns:] = np.arange(formed.taps).reshape(rows, columns)
         by_lines = places.reshape(self.rows, shared, self.columns)[:, ::-1]
         return by_lines.swapaxes(1, 2).reshape(self.taps, shared)
+
+
+@lru_cache(maxsize=4096)
+def _split_for(window: Window, rows: int, columns: int) -> SplitWindow:
+    """How a line former splits a window that can take so many rows and columns; kept, as a search asks again and
+    again."""
+    most = min(rows, window.kernel[0] - window.padding[2]), min(columns, window.kernel[1])
+    apart = zip(window.dilation, window.growth)
+    free = window.beside == "nothing"
+    taken = [count if count > 1 and each == (1, 1) and free else 0 for count, each in zip(most, apart)]
+    return SplitWindow(window, *taken)

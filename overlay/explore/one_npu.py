@@ -669,14 +669,26 @@ def _fast(
     layers: Sequence[LayerDemand], tried: Iterable[tuple[Npu, Sequence[CyclesByOl]]], ol: int, interval: int
 ) -> Iterator[Npu]:
     """For each PFP the first one of these NPUs that keeps to the interval with that OL; cycles of their arrays are
-    given for each layer."""
+    given for each layer. Of NPUs whose pool units have lines that share lanes, only those in which a layer has room."""
     each = [(npu, [cycles(ol) for cycles in by_ol]) for npu, by_ol in tried]
     keeping = [(npu, of_array) for npu, of_array in each if sum(of_array) <= interval]
+    fewest = min((layer.kernels * layer.levels for layer in layers if layer.formed_pools), default=0)
     first = each[0][0]
     for times in PFPS if first.depthwise else PFPS[:4] if first.pool_unit else (1,):
-        foldings = ((npu.unchecked(ol=ol, pfp=ol * times), of_array) for npu, of_array in keeping)
+        pfp = ol * times
+        foldings = (
+            (npu.unchecked(ol=ol, pfp=pfp), of_array)
+            for npu, of_array in keeping
+            if npu.pool_unit is None or _has_room(npu.pool_unit.lane_lines, pfp, fewest)
+        )
         fast = (folding for folding, of_array in foldings if _with_others(layers, folding, of_array) <= interval)
         yield from islice(fast, 1)
+
+
+def _has_room(lane_lines: int, pfp: int, lanes: int) -> bool:
+    """Whether a pool unit of so many channels can have so many lines that share lanes, and a tuple of so many lanes has
+    room for them; True without such lines."""
+    return lane_lines == 1 or (pfp % lane_lines == 0 and lanes * lane_lines <= pfp)
 
 
 def _with_others(layers: Sequence[LayerDemand], npu: Npu, of_array: Sequence[int]) -> int:

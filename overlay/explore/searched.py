@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
 
-from bitloom.hls_gen.design import flat
 from bitloom.hls_gen.design.npu import Npu
 
 from .layer_demand import LayerDemand
@@ -15,7 +14,7 @@ ACCUMULATORS = (1, 4)
 LINE_TAPS = 3
 """Taps of a line of the kernel that arrays and pool units of a search take in a cycle, if several: those of 3 x 3."""
 POOL_LINES = 2
-"""Lines of the kernel that pool units of a search take in a cycle, if several."""
+"""Lines of the kernel that pool units of a search take in a cycle, if several; of lines that share lanes, too."""
 
 
 class Tried(NamedTuple):
@@ -25,6 +24,11 @@ class Tried(NamedTuple):
     """One after the other until one is fast enough; the fastest is the last."""
     helps: Callable[[LayerDemand], bool] = lambda _layer: True
     """Whether a layer may be faster by it; by default each may."""
+
+
+def _lines_of_pools(layer: LayerDemand) -> bool:
+    """Whether a line former can feed the layer's pool."""
+    return bool(layer.formed_pools)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,12 +66,17 @@ SEARCHED = (
     Searched(
         name="pool_line_taps",
         words="{} taps a cycle in the pool unit",
-        tried=Tried((1, LINE_TAPS), lambda layer: bool(layer.formed_pools)),
+        tried=Tried((1, LINE_TAPS), _lines_of_pools),
     ),
     Searched(
         name="pool_lines",
         words="{} lines a cycle in the pool unit",
-        tried=Tried((1, POOL_LINES), lambda layer: bool(layer.formed_pools)),
+        tried=Tried((1, POOL_LINES), _lines_of_pools),
+    ),
+    Searched(
+        name="pool_lane_lines",
+        words="{} lines that share lanes in the pool unit",
+        tried=Tried((1, POOL_LINES), _lines_of_pools),
     ),
     Searched(name="window_former", words="window former", searched="window former"),
     Searched(name="depthwise", words="depthwise pool unit", searched="pool units with weights"),
@@ -91,6 +100,8 @@ def combinations(numbers: Mapping[str, tuple[int, ...]]) -> list[dict[str, int]]
 
 
 def pool_units() -> list[dict[str, int]]:
-    """The values of pool units that are tried, by name."""
-    values = {name: tried.numbers for each in TRIED.values() for name, tried in each.items()}
-    return combinations({name: numbers for name, numbers in values.items() if name in flat.NAMES["pool_unit"]})
+    """Values, by name, of pool units that split windows in each way in which those that are tried do: lines that share
+    lanes are more lines, here for any number of channels."""
+    numbers = {name: tried.numbers for name, tried in TRIED["integer"].items()}
+    lines = {apart * shared for apart, shared in product(numbers["pool_lines"], numbers["pool_lane_lines"])}
+    return combinations({"pool_line_taps": numbers["pool_line_taps"], "pool_lines": tuple(sorted(lines))})

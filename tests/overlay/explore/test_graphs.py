@@ -57,8 +57,8 @@ def conv(
     yield Requantise(name=f"act_{n}", encoding=signed(8), inputs=(f"conv_{n}",))
 
 
-def network(name: str, *layers: Layer) -> Model:
-    source = Map(height=9, width=8, channels=3, encoding=signed(8))
+def network(name: str, *layers: Layer, size: tuple[int, int] = (9, 8)) -> Model:
+    source = Map(height=size[0], width=size[1], channels=3, encoding=signed(8))
     return random_model(Network(name=name, input=source, layers=layers), 1, 32)
 
 
@@ -83,9 +83,21 @@ def deep() -> Model:
     return network("deep", *layers, Dense(name="dense_3", out_channels=4, weight=signed(8)))
 
 
+def narrow() -> Model:
+    """Two depthwise convolutions, the first one of 4 channels, the second one of 32."""
+    first = (*conv(1, INPUT, 4, kernel=3), *conv(2, "act_1", 4, kernel=3, depthwise=True), *conv(3, "act_2", 32))
+    second = (*conv(4, "act_3", 32, kernel=3, depthwise=True), *conv(5, "act_4", 8))
+    dense = Dense(name="dense_6", out_channels=4, weight=signed(8))
+    return network("narrow", *first, *second, dense, size=(24, 16))
+
+
 MODELS = {"residual": residual, "separable": separable}
-LINED = {"deep": (deep, "line_taps"), "separable": (separable, "pool_line_taps")}
-"""Networks, and what takes several taps in a fast design of theirs."""
+LINED = {
+    "deep": (deep, 330, {"line_taps": 3}),
+    "separable": (separable, 330, {"pool_line_taps": 3}),
+    "narrow": (narrow, 6_700, {"pool_line_taps": 3, "pool_lane_lines": 2}),
+}
+"""Networks, a short interval, and what takes several taps in a design that keeps to it."""
 
 
 def chosen(mapped_npus: Sequence[MappedNpu], name: str) -> set[Any]:
@@ -93,20 +105,35 @@ def chosen(mapped_npus: Sequence[MappedNpu], name: str) -> set[Any]:
     return {mapped_npu.npu.value(name) for mapped_npu in mapped_npus}
 
 
-@pytest.mark.parametrize("name", ["deep", pytest.param("separable", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["deep", pytest.param("separable", marks=pytest.mark.slow), "narrow"])
 def test_several_taps_a_beat_where_one_is_too_slow(name: str) -> None:
     """At a long interval each NPU takes a tap a beat; at a short one an array, or a pool unit, takes a line of the
-    kernel."""
-    model, value = LINED[name]
+    kernel, or two where channels are few."""
+    model, short, several = LINED[name]
     tries = Tries(model(), Budget(), 64, SETTINGS)
-    slow, fast = (
-        tries.mapped_npus(Task(Connection(tries.engines[0]), COUNTERS, interval, FEW_NPUS))
-        for interval in (20_000, 330)
-    )
+    connection = Connection(tries.engines[0])
+    slow, fast = (tries.mapped_npus(Task(connection, COUNTERS, interval, FEW_NPUS)) for interval in (200_000, short))
     assert slow is not None
     assert fast is not None
-    assert chosen(slow, value) == {1}
-    assert 3 in chosen(fast, value)
+    assert all(chosen(slow, value) == {1} for value in several)
+    assert any(all(each.npu.value(value) == number for value, number in several.items()) for each in fast)
+
+
+def test_lines_share_lanes_in_a_design_that_is_found() -> None:
+    """The design is faster than without them, and than with two lines in half as many lanes each; with two lines in as
+    many lanes each it would be larger."""
+    tries = Tries(narrow(), Budget(), 64, SETTINGS)
+    (sharing,) = tries.mapped_npus(Task(Connection(tries.engines[0]), COUNTERS, 6_700, FEW_NPUS)) or ()
+    found = tries.candidate([sharing], COUNTERS)
+    one_line = {"pool_lane_lines": 1}
+    two_lines = {**one_line, "pool_lines": 2}
+    changes = ({}, one_line, {**two_lines, "pfp": sharing.npu.value("pfp") // 2}, two_lines)
+    designs = [replace(found, npus=(found.npus[0].changed(**values),)) for values in changes]
+    each = [f for f in (figures(tries.model, design) for design in designs) if f]
+    cycles, luts = [f.cycles for f in each], [f.lut for f in each]
+    assert len(each) == len(designs)
+    assert cycles[0] < min(cycles[1:3])
+    assert luts[0] < luts[3]
 
 
 def test_an_array_takes_lines_where_a_kernel_has_some() -> None:
@@ -121,7 +148,7 @@ def test_an_array_takes_lines_where_a_kernel_has_some() -> None:
 def test_several_taps_a_beat_simulate(name: str, tmp_path: Path) -> None:
     """Bit for bit, in the cycles that were told."""
     tries = Tries(LINED[name][0](), Budget(), 64, SETTINGS)
-    fast = tries.mapped_npus(Task(Connection(tries.engines[0]), COUNTERS, 330, FEW_NPUS))
+    fast = tries.mapped_npus(Task(Connection(tries.engines[0]), COUNTERS, LINED[name][1], FEW_NPUS))
     assert fast is not None
     simulated(tmp_path, tries.candidate(fast, COUNTERS), tries.model)
 

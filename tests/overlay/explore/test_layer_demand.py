@@ -76,13 +76,13 @@ def test_cycles_of_sequencers_are_those_of_the_flow_model(raster, map_order, dil
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", ["integer deep", "residual", "depthwise", "grouped"])
 def test_cycles_of_lines_are_those_of_the_flow_model(kind: str) -> None:
-    """Array and pool unit take lines of the kernel, of the same layers for which the compiler forms them. Kernel groups
-    read parts of tuples."""
-    lines = {"kfp": 12, "line_taps": 3, "kgp": 4, "pfp": 4, "ol": 4, "pool_line_taps": 3, "accumulators": 4}
-    parts = {"depthwise": kind == "depthwise", "skip_words": 2 * (kind == "residual")}
+    """Array and pool unit take lines of the kernel, of the same layers for which the compiler forms them. Lines share
+    lanes of the pool unit where a layer has 1 or 2 channels. Kernel groups read parts of tuples."""
+    lines = {"kfp": 12, "line_taps": 3, "kgp": 4, "pfp": 4, "ol": 4, "pool_line_taps": 3, "pool_lane_lines": 2}
+    parts = {"accumulators": 4, "depthwise": kind == "depthwise", "skip_words": 2 * (kind == "residual")}
     npu = integer_npu(9, 8, raster=True, **lines, **parts)
     npu = npu.changed(**with_tuple_parts(npu))
-    formed = 0
+    formed = shared = 0
     for number in range(8):
         model = random_model(KINDS[kind].network(Pick("memories", kind, number)), number, 24, 16)
         demands = layers(model, "raster", possible_engines(model)[0])
@@ -96,8 +96,11 @@ def test_cycles_of_lines_are_those_of_the_flow_model(kind: str) -> None:
             array = of_flow.groups * sum(cycles for cycles, *_ in passes(of_flow.reading))
             assert (seen.array_cycles(npu, "output_stationary"), seen.pool_cycles(npu)) == (array, pool), demand.name
             assert seen.reads is None or seen.line_former_cycles(npu) >= of_flow.reading.coming_words
-            formed += seen.lines is not None or seen.formed_pool(npu) is not None
+            formed_pool = seen.formed_pool(npu)
+            formed += seen.lines is not None or formed_pool is not None
+            shared += formed_pool is not None and formed_pool.lines.window.kernel[0] > 1
     assert formed
+    assert shared or kind != "depthwise"
 
 
 @pytest.mark.parametrize(

@@ -138,14 +138,14 @@ def test_an_npu_of_several_networks_has_the_memories_that_sizing_makes(kinds: Se
 @pytest.mark.parametrize("kind", ["integer deep", "residual", "depthwise"])
 def test_an_npu_that_takes_lines_has_the_memories_that_sizing_makes(kind: str) -> None:
     setting = MapSetting("raster", counters=True)
-    formed = 0
+    formed = shared = 0
     for number in range(8):
         model = random_of(kind, number)
         connections = connections_of(model)
         choices = connections.of(Connection(connections.engines[0]), setting)
         indices = tuple(range(len(choices.layers)))
         bare = next(npu for npu in choices.bare(indices) if npu.former is None and not npu.array.planes)
-        npu = bare.unchecked(kfp=12, line_taps=3, kgp=4, ol=4, pfp=4, pool_line_taps=3)
+        npu = bare.unchecked(kfp=12, line_taps=3, kgp=4, ol=4, pfp=4, pool_line_taps=3, pool_lane_lines=2)
         try:
             npu = choices.sized(indices, npu)
         except ValueError:  # a map that is added doesn't lie as its results leave
@@ -153,5 +153,8 @@ def test_an_npu_that_takes_lines_has_the_memories_that_sizing_makes(kind: str) -
         (sized_npu,) = sized([model], [npu], (0,) * len(indices), setting)
         assert {key for key, value in npu.flat().items() if sized_npu.flat()[key] != value} <= FLOW, number
         seen = [layer.seen_by(npu) for layer in choices.layers]
-        formed += sum(layer.lines is not None or layer.formed_pool(npu) is not None for layer in seen)
+        pools = [pool for layer in seen if (pool := layer.formed_pool(npu))]
+        formed += len(pools) + sum(layer.lines is not None for layer in seen)
+        shared += sum(pool.lines.window.kernel[0] > 1 for pool in pools)
     assert formed
+    assert shared or kind != "depthwise"

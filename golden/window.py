@@ -28,7 +28,7 @@ from .encoding import Array
 from .integers import make_fields_plain
 
 BESIDE = ("nothing", "nearest", "mirrored")
-"""Things that taps beside a map may read."""
+"""Sources of the taps beside a map."""
 Pair = tuple[int, int]
 Sides = tuple[int, int, int, int]
 

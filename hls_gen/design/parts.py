@@ -192,7 +192,7 @@ def rule_of(item: "Field[Any]") -> Number | Choices | None:
 
 
 RAM_STYLES = ("auto", "block", "distributed")
-"""Memory that synthesis makes of RAM: what it likes, block RAM, LUT RAM."""
+"""Kinds of RAM that synthesis is asked to make: either one, block RAM, LUT RAM."""
 ONE_PORT = "one_port"
 """LUT RAM in which a row is written and read by the same address, so never both in a cycle. Memories that suit it get
 it; it is no value of a folding."""

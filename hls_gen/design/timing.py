@@ -82,8 +82,6 @@ FIRST_STEP = 1
 GIVE_BACK = 2
 """Cycles from the tap that gives a word of a tuple memory back to the write that may take its place: the count of free
 words is a register, and so is the writer's permission."""
-
-
 WORDS_FOR_ONE_A_CYCLE = GIVE_BACK + 2
 """Words of a tuple memory with which a word may come in each cycle: it is used two cycles after it came, at the
 earliest, and then given back."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from bitloom.overlay.area.netlist import Resources
 
 OVER = 1e7
-"""LUTs for an excess of a whole limit: more than any NPU that keeps to the limits costs."""
+"""LUTs for an excess as large as the limit: more than any NPU that keeps to the limits costs."""
 
 
 @dataclass(frozen=True)

@@ -186,6 +186,9 @@ LUT_RAM_WORDS = 64
 block RAM, and their ``ready`` is a register that keeps a word free."""
 BLOCK_WORDS = 512
 """Words that a block of RAM has room for where words are as wide as its rows can be."""
+SKIP_WORD = 3
+"""Cycles from a word that comes into the skip store to the same word at the store's output: its FIFO takes two, the
+register behind the FIFO one."""
 FIFO_MARGIN = 4
 """Words that a FIFO can still take when its ``room`` falls, where nothing else is said."""
 

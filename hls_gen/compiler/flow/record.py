@@ -83,6 +83,7 @@ def numbers_of_timing() -> dict[str, int]:
         "first_step": timing.FIRST_STEP,
         "credits": timing.CREDITS,
         "lut_ram_words": timing.LUT_RAM_WORDS,
+        "skip_word": timing.SKIP_WORD,
         "map_held": timing.MAP_HELD,
         "frames_in_flight": timing.FRAMES_IN_FLIGHT,
         "judging": timing.JUDGING,

@@ -13,11 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import cycle as again
 
+from bitloom.hls_gen.design import timing
+
 from .kahn import Stamps, Wait
 from .streams import Sink, Source, level, room_from
-
-SKIP_WORD = 3
-"""Cycles from a word that comes into the skip store to the same word at the output: memory, and two registers."""
 
 
 @dataclass(eq=False)
@@ -126,12 +125,12 @@ class SkipSource:
             return None
         number = side.numbers[k]
         if not number:
-            return side.puts[k] + SKIP_WORD
+            return side.puts[k] + timing.SKIP_WORD
         other, before = self._store.before(number)
         if other is not side and len(other.seen) <= before:
             self.word = (other.seen, before)
             return None
-        return max(side.puts[k] + SKIP_WORD, other.takes[before] + 1)
+        return max(side.puts[k] + timing.SKIP_WORD, other.takes[before] + 1)
 
     def taken(self, cycle: int) -> None:
         """See Source."""

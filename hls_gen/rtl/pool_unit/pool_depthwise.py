@@ -7,7 +7,7 @@ Golden twins: golden/layers/pool.py, hls_gen/compiler/depthwise.py. ``average`` 
 The sequencer gives words tap after tap, all words of a tap's tuple in turn, and the row of weights that a word meets;
 the queue holds the maxima or sums of this window so far. Nothing stalls inside: ``room`` tells the sequencer in time.
 What leaves are sums, with the number of features that an average divides by, else 1, and where a word has several steps
-of results with the number of those in a tuple's last word (pool_results.py).
+of results with the number of the last step in a tuple's last word (pool_results.py).
 
 Weights are loaded. A product is made of gates and adders, not of a DSP block: those are for the array. First the
 products with two bits of the weight each are added, then these sums.

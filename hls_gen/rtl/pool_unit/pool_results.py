@@ -54,6 +54,7 @@ def pool_results(library: Library, npu: Npu) -> Block:
     layer = LayerAtWork.of(b, library, bus, rows, last_layer, go, layer_end)
     style = present(npu.pool_weights).scale_ram
     busy = b.wire("busy", 1, source.valid & layer.loaded)
+    # ``free``, the register for many: the bits of a row in LUT RAM ask for it
     scale = layer.factors(b, library, bus, scales, "scale_base", free, busy, source.last, style)
     b.comment("What the step at hand is requantised by.")
     marks = split(b, source.side, [*npu.map_marks, ("count", COUNT_BITS)], "at_")

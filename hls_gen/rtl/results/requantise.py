@@ -9,7 +9,7 @@ One step a cycle, a cycle for each stage. Operands and product are registers, as
 other arrow is a register stage, so that none is deeper than 8 LUT levels. All stages move together, when the last one
 is free. Without multipliers, where all are 1, the product is the value. Feature units stand behind the limits
 (feature_unit.py), in further stages that move with these.
-A wide product is two of DSP blocks, added a stage later (hls_gen/design/split_product.py).
+A wide product comes in parts, which are added in the two stages that follow (hls_gen/design/split_product.py).
 Shifts are at most ``Npu.most_shift``, where every result is 0: half of 2^shift and the product then fit their register.
 """
 

@@ -32,13 +32,8 @@ from .tap_events import Pointer, TapEvents
 from .tuple_parts import TupleParts
 from .weights import WeightsBegun, weights_missing
 
-SUMMARY = """Tap source: the taps of layer after layer, one a cycle (part of hls_gen/rtl/sequencer/sequencer.py; spec
-B3, B4, B9, B10)."""
-ARRAY_ORDER = """For each window, for each kernel group: the valid taps of the window, one pass over them a group.
-Tuples are claimed in the first pass and read again in the others."""
-POOL_ORDER = """For each window its valid taps, once. The first tap that reads a tuple claims it."""
-"""ARRAY_ORDER, POOL_ORDER: texts of the Verilog on the order of taps, in the sequencer of the array and in that of the
-pool unit."""
+POOL_ORDER = "For each window its valid taps, once. The first tap that reads a tuple claims it."
+"""The order of taps in the sequencer of the pool unit, for its header."""
 
 
 def tap_source(library: Library, spec: SequencerSpec) -> Block:
@@ -73,7 +68,7 @@ def tap_source(library: Library, spec: SequencerSpec) -> Block:
     chosen = served_tap(b, sources)
     last = b.reg("tap_at_hand_last", init=None)  # a register, as whether the layer ends and what follows depend on it
     events, first_pass, pass_last, window_last = _events(b, layers, taken, last)
-    b.comment("Whether the tap that follows is the last one of its pass, and of its layer.")
+    b.comment("Whether the tap that follows is the last one of its pass, of its window, and of its layer.")
     last_after = next_last(b, sources, events)
     b.on(layers.move, (last, last_after))
     window_ends = last_after if pass_last is None else all_of(last_after, pass_last)
@@ -118,17 +113,12 @@ def tap_source(library: Library, spec: SequencerSpec) -> Block:
 
 def _contract(spec: SequencerSpec) -> str:
     """The header's text: the parts of this file's text that hold for this sequencer."""
-    what = "address, kernel row, claim"
-    order = ARRAY_ORDER
-    if spec.pool:
-        what = "address, kernel row, claim" if spec.kind.kernel_rows else "address, claim"
-        order = POOL_ORDER
-    ways = f"""
-    layer rows --> layer at hand --+--> direct   --+
-                                   +--> tables   --+--> which tap --> {what} --> issuer"""
-    if spec.kind.counters:
-        ways += "\n                                   +--> counters --+"
-    return f"{SUMMARY}\n{ways}\n\n{order}"
+    title, ways, order = str(__doc__).strip("\n").split("\n\n")
+    if not spec.kind.counters:
+        ways = ways[: ways.rindex("\n")]
+    if not spec.kind.kernel_rows:
+        ways = ways.replace("kernel row, ", "")
+    return "\n\n".join((title, ways, POOL_ORDER if spec.pool else order))
 
 
 def _events(

@@ -1,4 +1,5 @@
-"""The FIFO of the flow model against a clocked model of it, register by register, under random stalls."""
+"""The FIFO and the skip store of the flow model against clocked models of them, register by register, under random
+stalls."""
 
 from collections.abc import Callable, Sequence
 
@@ -6,6 +7,7 @@ import numpy as np
 import pytest
 
 from bitloom.hls_gen.compiler.flow.kahn import Stamps
+from bitloom.hls_gen.compiler.flow.stores import SkipFifo, SkipSide, SkipSource
 from bitloom.hls_gen.compiler.flow.streams import Fifo, Sink, Source
 
 
@@ -60,17 +62,19 @@ def clock(store: Clocked, offers: Sequence[int], pauses: Sequence[int]) -> tuple
     return ins, outs
 
 
-def clocked_fifo(depth: int) -> Clocked:
-    """hls_gen/rtl/primitives/fifo.py."""
-    state = {"level": 0, "out": 0, "ready": 1}
+def clocked_fifo(depth: int, register: bool = False) -> Clocked:
+    """hls_gen/rtl/primitives/fifo.py; and with a ``register`` behind it, hls_gen/rtl/shell/stores.py."""
+    state = {"level": 0, "out": 0, "held": 0, "ready": 1}
 
     def cycle(_: int, offered: bool, may_leave: bool) -> tuple[bool, bool]:
-        level, out = state["level"], state["out"]
+        level, out, held = state["level"], state["out"], state["held"]
         ready = state["ready"] if depth > 64 else level != depth
-        leaves = bool(out and may_leave)
+        leaves = bool((held if register else out) and may_leave)
+        onward = bool(out and (not held or leaves)) if register else leaves
         goes = bool(offered and ready)
-        get = level > 0 and (not out or leaves)
-        state.update(level=level + goes - get, out=int(get or (out and not leaves)), ready=int(level < depth - 1))
+        get = level > 0 and (not out or onward)
+        state.update(level=level + goes - get, out=int(get or (out and not onward)), ready=int(level < depth - 1))
+        state.update(held=int(register and (onward or (held and not leaves))))
         return goes, leaves
 
     return cycle
@@ -84,3 +88,15 @@ def test_fifo(depth: int, fast_in: float, fast_out: float) -> None:
     pauses[0] += 150  # fills it
     assert drive(fifo, fifo, offers, pauses) == clock(clocked_fifo(depth), offers, pauses)
     assert fifo.level() <= depth
+
+
+@pytest.mark.parametrize("depth", [1, 2, 5, 64, 65, 70])
+@pytest.mark.parametrize(("fast_in", "fast_out"), [(1.0, 1.0), (1.0, 0.4), (0.4, 1.0), (0.6, 0.6), (1.0, 0.95)])
+def test_skip_store(depth: int, fast_in: float, fast_out: float) -> None:
+    """All words are for the addition."""
+    store = SkipFifo(depth, [(1, True)], SkipSide(), SkipSide())
+    offers, pauses = gaps(1, fast_in, 400), gaps(2, fast_out, 400)
+    pauses[0] += 150
+    expected = clock(clocked_fifo(depth, register=True), offers, pauses)
+    assert drive(store, SkipSource(store, store.addition), offers, pauses) == expected
+    assert store.level() <= depth

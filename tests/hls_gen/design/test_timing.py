@@ -68,7 +68,15 @@ def test_latencies_and_depths_of_the_units() -> None:
 
 
 @pytest.mark.parametrize(
-    "values", [{}, {"depthwise": True}, {"pool_line_taps": 3}, {"depthwise": True, "pool_line_taps": 2}]
+    "values",
+    [
+        {},
+        {"depthwise": True},
+        {"pool_line_taps": 3},
+        {"depthwise": True, "pool_line_taps": 2},
+        {"pool_line_taps": 9, "pfp": 8, "pool_lane_lines": 2},
+        {"depthwise": True, "pool_line_taps": 3, "pool_lines": 3},
+    ],
 )
 def test_what_is_inside_the_pool_unit_has_room_behind_it(values: dict[str, int]) -> None:
     """A word a cycle of the unit's latency, and one for the register ``room``."""

@@ -67,7 +67,11 @@ def layers(one: Npu, draw: random.Random) -> list[tuple[Pairwise, dict[str, np.n
     additions: list[tuple[Pairwise, dict[str, np.ndarray]] | None] = []
     for number in range(one.loader.layers):
         add: Pairwise = Add(name="add", encoding=signed(min(f, 9)), clip=clips[number % 8], inputs=("a", "b"))
-        if number % 4 == 0:  # ends
+        if number % 8 == 0:  # without a shift nothing is rounded
+            factors = [draw.choice([-1, 1]) for _ in range(2)]
+            bias = draw.randrange(-2, 2)
+            shift = 0
+        elif number % 4 == 0:  # ends
             factors = [draw.choice([-most, most]) for _ in range(2)]
             bias = draw.choice([-wide, wide - 1])
             shift = draw.choice([0, shifts - 1, shifts])

@@ -54,7 +54,8 @@ class Network {
     FrameSource* frame_source = nullptr;
 
     explicit Network(const int64_t* record) : at(record) {
-        timing = {number(), number(), number(), number(), number(), number(), number(), number(), number(), number()};
+        timing = {number(), number(), number(), number(), number(), number(),
+                  number(), number(), number(), number(), number()};
         stamps.resize(size_t(number()));
         const int64_t count = number();
         while (int64_t(components.size()) < count) components.push_back(component(Kind(number())));

@@ -6,8 +6,8 @@
 
 // Numbers that components take from elsewhere, in the order of numbers_of_timing in record.py.
 struct Timing {
-    Cycle give_back, first_step, credits, lut_ram_words, map_held, frames_in_flight, judging, header_bits, to_memory,
-        long_ago;
+    Cycle give_back, first_step, credits, lut_ram_words, skip_word, map_held, frames_in_flight, judging, header_bits,
+        to_memory, long_ago;
 };
 
 // A change of width (hls_gen/design/gearbox.py): words that become one, or pieces that one becomes.
@@ -292,15 +292,13 @@ struct SkippedMap {
     bool added;
 };
 
-// Cycles from a word that comes into the skip store to the same word at the output: memory, and two registers.
-constexpr Cycle SKIP_WORD = 3;
-
 class SkipFifo : public Sink {
   public:
+    const Timing& timing;
     Side inlet, addition;
 
     SkipFifo(const Timing& timing, int64_t depth, const std::vector<SkippedMap>& maps, Side inlet, Side addition)
-        : inlet(std::move(inlet)), addition(std::move(addition)), timing(timing), depth(depth), maps(maps),
+        : timing(timing), inlet(std::move(inlet)), addition(std::move(addition)), depth(depth), maps(maps),
           waits{this->inlet.takes, 0} {}
 
     Cycle put(Cycle cycle) override {
@@ -323,7 +321,6 @@ class SkipFifo : public Sink {
     const std::pair<Side*, int64_t>& before(int64_t number) const { return of[size_t(number - 1)]; }
 
   private:
-    const Timing& timing;
     int64_t depth;
     Again<SkippedMap> maps;
     SkippedMap map{0, false};
@@ -363,13 +360,13 @@ class SkipSource : public Source {
             return UNKNOWN;
         }
         const int64_t number = side.numbers[size_t(k)];
-        if (!number) return (*side.puts)[k] + SKIP_WORD;
+        if (!number) return (*side.puts)[k] + store.timing.skip_word;
         const auto& [other, before] = store.before(number);
         if (other != &side && other->seen->size() <= before) {
             waits = {other->seen, before};
             return UNKNOWN;
         }
-        return std::max((*side.puts)[k] + SKIP_WORD, (*other->takes)[before] + 1);
+        return std::max((*side.puts)[k] + store.timing.skip_word, (*other->takes)[before] + 1);
     }
     void taken(Cycle cycle) override {
         side.takes->append(cycle);

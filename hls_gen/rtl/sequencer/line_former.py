@@ -15,6 +15,7 @@ Window.positions (golden/window.py); hls_gen/design/formed_lines.py.
 from functools import reduce
 from itertools import groupby, product
 from operator import or_
+from typing import NamedTuple
 
 from veriloggen import Cat, Repeat
 
@@ -88,11 +89,10 @@ def line_former(library: Library, spec: SequencerSpec) -> Block:
     b.comment("The layer at work, and where in a line of its map the word at hand is.")
     lines = Countdown(b, "lines", memory.widths["lines_minus_1"])
     begins = [field.name for field in line_fields(sequencer) if field.begins]
-    # the tuple, the line, the layer ends with the word at hand: registers, since ``moves`` comes last
-    tuple_ends, line_ends, layer_ends = (b.reg(f"{name}_ends") for name in ("tuple", "line", "layer"))
+    ends = _Ends(*(b.reg(f"{name}_ends") for name in ("tuple", "line", "layer")))
     moves = b.wire("moves")
-    layer = LayerAtWork.of(b, library, bus, memory, last_layer, moves, layer_ends, begins=begins)
-    line_done = b.wire("line_done", 1, moves & line_ends)
+    layer = LayerAtWork.of(b, library, bus, memory, last_layer, moves, ends.of_layer, begins=begins)
+    line_done = b.wire("line_done", 1, moves & ends.of_line)
     line_begins = b.wire("line_begins", 1, any_of(layer.starts, line_done))
     lines_end = lines.advance(line_begins, layer.change, layer.next["lines_minus_1"])
     now = layer.now
@@ -112,20 +112,10 @@ def line_former(library: Library, spec: SequencerSpec) -> Block:
     source.ready.assign(all_of(layer.loaded, inside, ~blocked))
     word = b.reg("word", memory.widths["words_minus_1"])  # number of the word in its tuple
     onward = b.wire("word_onward", width(word), add(word, 1, width(word)))
-    b.on(moves, (word, choose(tuple_ends, 0, onward, width(word))))
-    step = b.wire("step", 1, moves & tuple_ends)
+    b.on(moves, (word, choose(ends.of_tuple, 0, onward, width(word))))
+    step = b.wire("step", 1, moves & ends.of_tuple)
     last_position, steps_end = _place(b, layer, step, (inside, beside_map), hit)
-    words_end = choose(tuple_ends, eq(now["words_minus_1"], 0), eq(onward, now["words_minus_1"]), 1)
-    words_end = b.wire("tuple_ends_next", 1, choose(layer.change, eq(layer.next["words_minus_1"], 0), words_end, 1))
-    steps_end = choose(any_of(layer.starts, tuple_ends), steps_end, last_position, 1)
-    line_end = b.wire("line_ends_next", 1, words_end & steps_end)
-    layer_end = line_end & choose(any_of(layer.starts, line_ends), lines_end, lines.last, 1)
-    b.on(
-        b.wire("begins_word", 1, any_of(layer.starts, moves)),
-        (tuple_ends, words_end),
-        (line_ends, line_end),
-        (layer_ends, layer_end),
-    )
+    _follow(b, layer, ends, moves, onward, (last_position, steps_end), (lines.last, lines_end))
     b.comment("The positions before: whether they are on the map, and the words of each.")
     rows, columns, shares = beat
     before = [b.reg(f"before_{k}") for k in range(1, columns)]
@@ -136,8 +126,8 @@ def line_former(library: Library, spec: SequencerSpec) -> Block:
     above = []
     if keeps:
         kept = [now["shares_lanes"]] if rows == 1 else []
-        ends = line_done, line_ends, lines.last
-        above, words = _lines_before(b, library, sequencer, moves, all_of(inside, *kept), ends, words[0], now)
+        line = line_done, ends.of_line, lines.last
+        above, words = _lines_before(b, library, sequencer, moves, all_of(inside, *kept), line, words[0], now)
     places = [words]  # of each position, the one at hand first, the words of its lines, the line at hand first
     if columns > 1:
         places += _positions_before(b, library, sequencer, moves, word, words)
@@ -159,6 +149,36 @@ def line_former(library: Library, spec: SequencerSpec) -> Block:
     formed = side_by_side(taps[::-1])
     out.data.assign(choose(now["whole"], source.data, formed, sequencer.word_bits) if "whole" in now else formed)
     return b
+
+
+class _Ends(NamedTuple):
+    """Registers: whether the tuple, the line and the layer end with the word at hand. Whether the former moves comes
+    last."""
+
+    of_tuple: Signal
+    of_line: Signal
+    of_layer: Signal
+
+
+def _follow(
+    b: Block,
+    layer: LayerAtWork,
+    ends: _Ends,
+    moves: Signal,
+    onward: Signal,
+    position: tuple[Signal, Signal],
+    line: tuple[Signal, Signal],
+) -> None:
+    """Let ``ends`` follow as the former ``moves``, or a layer starts. ``onward``: number of the word after the word at
+    hand, in its tuple. ``position``, ``line``: whether that at hand is the last one, and whether the next one is."""
+    starts = layer.starts
+    last_word = layer.now["words_minus_1"]
+    words_end = choose(ends.of_tuple, eq(last_word, 0), eq(onward, last_word), 1)
+    words_end = b.wire("tuple_ends_next", 1, choose(layer.change, eq(layer.next["words_minus_1"], 0), words_end, 1))
+    line_ends = words_end & choose(any_of(starts, ends.of_tuple), *position[::-1], 1)
+    line_ends = b.wire("line_ends_next", 1, line_ends)
+    layer_ends = line_ends & choose(any_of(starts, ends.of_line), *line[::-1], 1)
+    b.on(b.wire("begins_word", 1, any_of(starts, moves)), *zip(ends, (words_end, line_ends, layer_ends)))
 
 
 def _place(
@@ -192,7 +212,7 @@ def _lines_before(
     sequencer: NpuSequencer,
     moves: Signal,
     kept: Signal,
-    ends: tuple[Signal, Signal, Signal],
+    line: tuple[Signal, Signal, Signal],
     word: Signal,
     now: dict[str, Signal],
 ) -> tuple[list[Signal], list[Signal]]:
@@ -200,16 +220,17 @@ def _lines_before(
     this word first: of each line, or of several lines that share lanes.
 
     The former goes on behind the word as it ``moves``. Words that are ``kept`` are stored for the lines below.
-    ``ends``: the line is done now; the word is the line's last one; the line is the map's last one. The layer's row is
+    ``line``: the line is done now; the word is the line's last one; the line is the map's last one. The layer's row is
     ``now``."""
     b.comment("The lines before: whether they are on the map, and the words of each.")
     rows, _, shares = sequencer.beat
     count = rows * shares - 1
     w = sequencer.map_bits
-    line_done, line_ends, last_line = ends
+    line_done, line_ends, last_line = line
     above = [b.reg(f"above_{i + 1}") for i in range(count)]
     b.on(
-        line_done, *[(flag, all_of(*line, ~last_line)) for flag, line in zip(above, [[], *([flag] for flag in above)])]
+        line_done,
+        *[(flag, all_of(*before, ~last_line)) for flag, before in zip(above, [[], *([flag] for flag in above)])],
     )
     bits_of_row, depth = held_words(sequencer)["lines_before"]
     place = b.reg("place", bits_for(depth - 1))  # number of the word in its line

@@ -1,46 +1,30 @@
-"""Pool unit against numpy: OR over the taps of a window, word by word, the tuple memory a cycle behind the beat."""
+"""Pool unit against golden: OR over the taps of a window, word by word, the tuple memory a cycle behind the beat."""
 
 import numpy as np
 import pytest
 
+from bitloom.golden.layers.pool import MaxPool
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.pool_unit import LARGEST
 from bitloom.hls_gen.rtl.pool_unit.pool_unit import pool_unit
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
 from .bench import Bench
-from .pool_units import PoolBeat, PoolUnitTests, beats_of, marks_of, side_of
+from .pool_units import FOLDINGS, PoolWindow, Taps, check_pool_unit, packed
 
-PFP = 7
-NPU = Npu.of(kfp=3, kgp=5, pfp=PFP, ol=2, pool_words=16)
-LATENCY = 1 + 2
-"""Cycles from the beat to the word at the output: one, and the FIFO's two."""
+NPUS = {name: Npu.of(kfp=3, kgp=5, ol=2, pool_words=16, **folding) for name, folding in FOLDINGS.items()}
 
 
-@pytest.fixture(scope="module")
-def built():
-    with Bench(pool_unit(Library(32), NPU)) as bench:
-        yield bench
+def window(rng: np.random.Generator, npu: Npu, beats: int | None, words: int) -> PoolWindow:
+    """A window of 1 to 5 beats of each word."""
+    taps = Taps(rng, npu, (beats or int(rng.integers(1, 6)), words), LARGEST, low=0, high=1)
+    taps.values &= rng.integers(0, 2, taps.values.shape)  # else nearly all results are 1
+    out = [packed(word, 1) for word in taps.reduced(MaxPool)]
+    return PoolWindow(words=taps.words(1), ports=lambda beat, word: taps.ports(npu), out=out)
 
 
-def windows(
-    count: int, seed: int, words: int | None = None, taps: int | None = None
-) -> tuple[list[PoolBeat], list[int]]:
-    """(beats, words that must come out) of windows of 1 to 5 taps, tuples of 1 to 16 words."""
-    rng = np.random.default_rng(seed)
-    beats, out = [], []
-    for window in range(count):
-        n_taps, n_words = taps or int(rng.integers(1, 6)), words or int(rng.choice([1, 2, 5, 16]))
-        tuples = np.bitwise_and(*rng.integers(0, 1 << PFP, (2, n_taps, n_words)))
-        marks = marks_of(n_words, window)
-        beats += beats_of(tuples.tolist(), marks)
-        merged = np.bitwise_or.reduce(tuples, axis=0)  # (words)
-        out += [int(word) | side_of(mark) << PFP for word, mark in zip(merged, marks)]
-    return beats, out
-
-
-class TestBinaryPoolUnit(PoolUnitTests):
-    npu = NPU
-    windows = staticmethod(windows)
-    count = 150
-    latency = LATENCY
-    inside = 6
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("name", NPUS)
+def test_binary_pool_unit(name: str) -> None:
+    with Bench(pool_unit(Library(32), NPUS[name])) as bench:
+        check_pool_unit(bench, NPUS[name], window, 150)

@@ -1,80 +1,89 @@
 """Pool unit with weights against golden: maxima, sums and depthwise convolutions, word by word, chosen per window; and
 what makes features of its sums, for every number of values that an average may have."""
 
+from itertools import cycle
+
 import numpy as np
 import pytest
 
 from bitloom.golden.encoding import signed
 from bitloom.golden.layer import Map
+from bitloom.golden.layers.pool import MaxPool, SumPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.rounding import rounded_quotient
 from bitloom.hls_gen.compiler.rows.pool_unit import reciprocals
 from bitloom.hls_gen.design.memories.memory_map import memory_of
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
-from bitloom.hls_gen.design.timing import DEPTHWISE_LATENCY
+from bitloom.hls_gen.design.pool_unit import LARGEST, PRODUCTS
+from bitloom.hls_gen.design.widths import COUNT_BITS
 from bitloom.hls_gen.rtl.pool_unit.pool_results import pool_results
 from bitloom.hls_gen.rtl.pool_unit.pool_unit import pool_unit
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from tests.npus import integer_npu
 
 from .bench import Bench, Sink, Source, load, pack, run, steady
-from .pool_units import PoolBeat, PoolUnitTests, beats_of, marks_of, packed, side_of
+from .pool_units import FOLDINGS, PFP, PoolWindow, Taps, check_pool_unit, packed
 
-LANES = {"kfp": 2, "kgp": 5, "pfp": 2, "ol": 2, "multiplier_bits": 31, "depthwise": True}
+LANES = {"kfp": 2, "kgp": 6, "pfp": 2, "ol": 2, "multiplier_bits": 31, "depthwise": True}
 SIZES = {"pool_words": 16, "pool_kernel_rows": 32, "pool_scale_rows": 8, "layers": 8}
 NPU = integer_npu(6, 5, 19, **LANES, **SIZES, half_even=1, round_twice=1)
-LATENCY = 1 + DEPTHWISE_LATENCY + 2
-"""Cycles from the beat to the word at the output: one, the product's, and the FIFO's two."""
 LOW = -(1 << NPU.array.feature_bits - 1)
 HIGH = (1 << NPU.array.feature_bits - 1) - 1
-WEIGHTS = np.random.default_rng(5).integers(-16, 16, (present(NPU.pool_weights).rows, present(NPU.pool_unit).pfp))
-WEIGHTS[:4] = [[-16, 15], [15, -16], [-16, -16], [0, 1]]
+NPUS = {
+    f"{name}_{PFP // ol}_steps": NPU.changed(**folding, ol=ol)
+    for (name, folding), ol in zip(FOLDINGS.items(), cycle([6, 3, 2, 1]))
+}
+"""By folding, and by steps of results in a word that leaves."""
+NPUS["narrow_sums"] = NPU.changed(**FOLDINGS["3x3_taps_3_on_a_lane"], acc_bits=15)
+"""Sums of a beat have more bits than those of a window."""
 
 
-@pytest.fixture(scope="module")
-def built():
-    with Bench(pool_unit(Library(32), NPU)) as bench:
-        load(bench, memory_of(NPU, "pool_kernels"), 0, [packed(row, NPU.array.weight_bits) for row in WEIGHTS])
-        yield bench
+def weights_of(npu: Npu) -> np.ndarray:
+    """(rows, values of a beat): weights."""
+    shape = (present(npu.pool_weights).rows, present(npu.pool_unit).beat_lanes)
+    weights = np.random.default_rng(5).integers(-16, 16, shape)
+    weights[0] = -16
+    weights[1:4] = np.resize([[-16, 15], [15, -16], [0, 1]], (3, shape[1]))
+    return weights
 
 
-def windows(
-    count: int, seed: int, words: int | None = None, taps: int | None = None
-) -> tuple[list[PoolBeat], list[int]]:
-    """(beats, words that must come out) of windows of 1 to 127 taps, tuples of 1 to 16 words."""
-    rng = np.random.default_rng(seed)
-    beats, out = [], []
-    for window in range(count):
-        n_taps, n_words = taps or int(rng.choice([1, 2, 3, 9, 127])), words or int(rng.choice([1, 2, 5, 16]))
-        average, depthwise = (int(v) for v in rng.integers(0, 2, 2))
-        shape = (n_taps, n_words, present(NPU.pool_unit).pfp)
-        tuples = rng.choice([LOW, HIGH], shape) if rng.random() < 0.3 else rng.integers(LOW, HIGH + 1, shape)
-        rows = rng.integers(0, len(WEIGHTS), (n_taps, n_words))
-        marks = marks_of(n_words, window)
-        words_of_taps = [[packed(word, NPU.array.feature_bits) for word in tap] for tap in tuples]
-        kind = {"average": average, "depthwise": depthwise}
-        beats += beats_of(
-            words_of_taps,
-            marks,
-            lambda tap, k, rows=rows, kind=kind: {"taps": tap + 1, "kernel_row": int(rows[tap, k]), **kind},
-        )
-        if depthwise:
-            result = (tuples * WEIGHTS[rows]).sum(axis=0)
-        else:
-            result = tuples.sum(axis=0) if average else tuples.max(axis=0)
-        number = n_taps if average and not depthwise else 1
-        above = present(NPU.pool_unit).pfp * NPU.array.acc_bits
-        sides = [side_of(mark) | number << NPU.pool_side_bits for mark in marks]
-        out += [packed(word, NPU.array.acc_bits) | side << above for word, side in zip(result, sides)]
-    return beats, out
+def window(rng: np.random.Generator, npu: Npu, beats: int | None, words: int) -> PoolWindow:
+    """A window of 1 to 127 beats of each word, of no more products than sums have room for."""
+    reduction = npu.reductions[rng.integers(0, len(npu.reductions))]
+    bits, sum_bits = npu.array.feature_bits, npu.array.acc_bits
+    beat = present(npu.pool_unit).beat
+    largest = (-LOW << npu.array.weight_bits - 1) * beat.most_rows * beat.columns  # sum of a beat's products
+    room = (1 << sum_bits - 1) - 1
+    counts = [count for count in (1, 2, 3, 9, 127) if reduction is not PRODUCTS or count * largest <= room]
+    beats = beats or int(rng.choice(counts))
+    beside = reduction.beside.value(bits) if reduction.beside else 0
+    taps = Taps(rng, npu, (beats, words), reduction, low=LOW, high=HIGH, beside=beside)
+    marks = {each.mark: int(each is reduction) for each in npu.reductions if each.mark} | taps.ports(npu)
+    marks["average"] |= marks["depthwise"] & int(rng.integers(0, 2))
+    last_piece = int(rng.integers(0, npu.pool_word_steps))
+    if npu.pool_last_piece_bits:
+        marks["last_piece"] = last_piece
+    weights = weights_of(npu)
+    rows = rng.integers(0, len(weights), (beats, words))
+    layer = MaxPool if reduction is LARGEST else SumPool
+    sums = taps.reduced(layer, weights[rows] if reduction is PRODUCTS else None)
+    return PoolWindow(
+        words=taps.words(bits),
+        ports=lambda beat, word: {"taps": beat + 1, "kernel_row": int(rows[beat, word]), **marks},
+        out=[packed(word, sum_bits) for word in sums],
+        above=(beats if reduction.divides else 1) | last_piece << COUNT_BITS,
+    )
 
 
-class TestDepthwisePoolUnit(PoolUnitTests):
-    npu = NPU
-    windows = staticmethod(windows)
-    count = 16
-    latency = LATENCY
-    inside = 9
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("name", NPUS)
+def test_pool_unit_with_weights(name: str) -> None:
+    npu = NPUS[name]
+    with Bench(pool_unit(Library(32), npu)) as bench:
+        rows = [packed(row, npu.array.weight_bits) for row in weights_of(npu)]
+        load(bench, memory_of(npu, "pool_kernels"), 0, rows)
+        check_pool_unit(bench, npu, window, 16)
 
 
 LAYERS = [None, "once", "even", "twice", None, "once"]

@@ -6,7 +6,7 @@
 Who reads a number takes it through the module (``timing.CREDITS``), so that a changed number reaches all of them. What
 is a number of registers that stand in the text of a module (a PE's stages) can't follow a change here; the modules'
 own tests measure those latencies. The cycle or two of a register or a FIFO of a stream stand in the flow model's
-processes alone.
+processes alone, but for those of the skip store.
 """
 
 from dataclasses import dataclass

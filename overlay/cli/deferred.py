@@ -1,17 +1,17 @@
 """Commands that are imported when they are called: no command waits for imports of another command.
 
 The commands together take seconds to import (pynq, Veriloggen, ONNX); ``bitloom --version``, the list of commands and
-its completion in a shell need none of it.
+its completion in a shell need none of it. The list has each command's whole first sentence, in terminals of any width.
 """
 
 import ast
-import inspect
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
 import click
+from click.shell_completion import CompletionItem
 
 from . import interrupted
 from .progress import add_verbosity
@@ -55,21 +55,37 @@ class DeferredCommands(Mapping[str, click.Command]):
         return len(self.modules)
 
     def sentence(self, name: str) -> str:
-        """First sentence of the docstring of the command ``name``, read without an import."""
+        """First sentence of the docstring of the command ``name``, in one line and without its full stop, read without
+        an import."""
         spec = find_spec(f"{self.package}.{self.modules[name]}")
         assert spec is not None
         assert spec.origin is not None
         tree = ast.parse(Path(spec.origin).read_bytes())
         functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-        return first_sentence(ast.get_docstring(functions[_function(name)]) or "")
-
-
-def first_sentence(text: str) -> str:
-    """The first sentence of a docstring, in one line and without its full stop."""
-    paragraph = inspect.cleandoc(text).partition("\n\n")[0]
-    return " ".join(paragraph.split()).partition(". ")[0].removesuffix(".")
+        paragraph = (ast.get_docstring(functions[_function(name)]) or "").partition("\n\n")[0]
+        return " ".join(paragraph.split()).partition(". ")[0].removesuffix(".")
 
 
 def _function(name: str) -> str:
     """The name that a command's function has in its module."""
     return f"{name.replace('-', '_')}_command"
+
+
+class CommandList(click.Group):
+    """A group of `DeferredCommands` that takes a command's first sentence for its line in the list, where click would
+    cut it off."""
+
+    def sentences(self, ctx: click.Context, begin: str = "") -> list[tuple[str, str]]:
+        """Name and first sentence of each command whose name begins with ``begin``."""
+        assert isinstance(self.commands, DeferredCommands)
+        return [(name, self.commands.sentence(name)) for name in self.list_commands(ctx) if name.startswith(begin)]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands."""
+        with formatter.section("Commands"):
+            formatter.write_dl(self.sentences(ctx))
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Commands, and options of the group, that begin with ``incomplete``."""
+        commands = [CompletionItem(name, help=sentence) for name, sentence in self.sentences(ctx, incomplete)]
+        return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]

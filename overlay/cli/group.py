@@ -4,8 +4,7 @@ import click
 
 from bitloom.golden.distribution import DISTRIBUTION
 
-from .command_list import CommandList
-from .deferred import DeferredCommands
+from .deferred import CommandList, DeferredCommands
 
 COMMANDS = DeferredCommands(
     "bitloom.overlay.cli",

@@ -2,8 +2,7 @@
 
 import click
 
-from bitloom.overlay.cli.command_list import CommandList
-from bitloom.overlay.cli.deferred import DeferredCommands
+from bitloom.overlay.cli.deferred import CommandList, DeferredCommands
 
 COMMANDS = DeferredCommands(
     "bitloom.overlay.cli.bench",

@@ -20,7 +20,7 @@ OF_CAMPAIGNS = ("minutes", "cases", "seed", "out", "resume", "jobs", "scheduler"
 
 
 @click.command("fuzz")
-@click.argument("campaign", type=click.Choice(CAMPAIGNS))
+@click.argument("campaign", type=click.Choice(list(CAMPAIGNS)))
 @click.option("--minutes", type=NumberRange(0, 1e6, min_open=True), help="Time at most.  [default: 5]")
 @click.option("--cases", type=click.IntRange(1), help="Cases at most, since the campaign began.")
 @click.option("--seed", type=click.IntRange(0), default=0, help="Which cases; each has a number besides.")

@@ -32,8 +32,15 @@ from bitloom.overlay.explore.workers import Workers, end_with_parent
 
 from .pick import Pick
 
-CAMPAIGNS = ("files", "imports", "device", "networks", "server", "golden")
-"""Names of the campaigns; each is a module of folder ``campaigns``."""
+CAMPAIGNS = {
+    "files": "FileCampaign",
+    "imports": "ImportCampaign",
+    "device": "DeviceCampaign",
+    "networks": "NetworkCampaign",
+    "server": "ServerCampaign",
+    "golden": "GoldenCampaign",
+}
+"""Name of a campaign, which is that of its module in folder ``campaigns`` -> its class."""
 STATE = "campaign.json"
 STATE_FORMAT = "bitloom-campaign"
 CASE_FORMAT = "bitloom-case"
@@ -109,7 +116,8 @@ def _module(name: str) -> ModuleType:
 @cache
 def campaign(name: str) -> Campaign:
     """The campaign of that name; a process makes it once, with the models that it needs."""
-    return _module(name).campaign()
+    made: Campaign = getattr(_module(name), CAMPAIGNS[name])()
+    return made
 
 
 def run_batch(batch: CaseBatch) -> tuple[Counter[str], list[FoundCase]]:
@@ -162,7 +170,7 @@ def read_case(path: Path | str) -> tuple[str, Case]:
     if size > LONGEST_CASE:
         raise ValueError(f"{path}: must be a case of at most {LONGEST_CASE:,} bytes, got {size:,}")
     data = _object(path, "a case", CASE_FORMAT)
-    if data.get("campaign") not in CAMPAIGNS or not isinstance(data.get("case"), dict):
+    if data.get("campaign") not in list(CAMPAIGNS) or not isinstance(data.get("case"), dict):  # any JSON
         got = f"one of {shown(data.get('campaign'))}"
         raise ValueError(f"{path}: must be a case of a campaign, {', '.join(CAMPAIGNS)}, with its data, got {got}")
     return data["campaign"], data["case"]

@@ -244,8 +244,3 @@ def accessed(target: Hardware, case: Case) -> None:
     if case["reset"] is not None:
         simulation.step(case["reset"])
         simulation.write_register(control.offset, control.field("SOFT_RESET").at(1) | control.field("START").at(1))
-
-
-def campaign() -> DeviceCampaign:
-    """The campaign."""
-    return DeviceCampaign()

@@ -130,8 +130,3 @@ def _folder(kind: str) -> "tempfile.TemporaryDirectory[str]":
     folder = tempfile.TemporaryDirectory(prefix="bitloom-fuzz-")
     KINDS[kind].write(Path(folder.name))
     return folder
-
-
-def campaign() -> FileCampaign:
-    """The campaign."""
-    return FileCampaign()

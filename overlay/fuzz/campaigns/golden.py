@@ -177,8 +177,3 @@ class GoldenCampaign:
             if wrong
             else ("exact", "")
         )
-
-
-def campaign() -> GoldenCampaign:
-    """The campaign."""
-    return GoldenCampaign()

@@ -304,8 +304,3 @@ def _compared(host: Host, outputs: Array, computed: Computed, *, exact: bool, of
     if unexplained.any() and (exact or (unexplained & ~computed.tied).any()):
         raise _WrongImport("wrong", f"outputs must be the authority's, got others in {says}")
     return "tied" if unexplained.any() else "inexact"
-
-
-def campaign() -> ImportCampaign:
-    """The campaign."""
-    return ImportCampaign()

@@ -136,8 +136,3 @@ def _network(pick: Pick, design: Design) -> Network:
         network = integer_network(pick, choices)
         return several_outputs(pick, network, choices) if npu.loader.outputs > 1 else network
     return binary_network(pick, most_planes(npu))
-
-
-def campaign() -> NetworkCampaign:
-    """The campaign."""
-    return NetworkCampaign()

@@ -185,8 +185,3 @@ def running() -> Server:
     server = Server(write_simulation_overlay(folder.name, generated.manifest, generated.text), port=0)
     weakref.finalize(server, folder.cleanup)
     return server
-
-
-def campaign() -> ServerCampaign:
-    """The campaign."""
-    return ServerCampaign()

@@ -37,21 +37,21 @@ def attack(name, campaign, cases, seed=0, others=(), seen=lambda case, word: Non
 def test_files():
     """Many more are in test_files.py."""
     pytest.importorskip("onnx")
-    ends = attack("files", files.campaign(), 12)
+    ends = attack("files", files.FileCampaign(), 12)
     assert ends["refused"] >= 3
 
 
 @pytest.mark.slow
 def test_many_files():
     pytest.importorskip("onnx")
-    assert attack("files", files.campaign(), 2000)["refused"] >= 500
+    assert attack("files", files.FileCampaign(), 2000)["refused"] >= 500
 
 
 def imported(cases, **given):
     """How so many files of other tools end that are imported."""
     for module in ("onnx", "tflite"):
         pytest.importorskip(module, reason="the extra import is not installed")
-    ends = attack("imports", imports.campaign(), cases, **given)
+    ends = attack("imports", imports.ImportCampaign(), cases, **given)
     return {word: count for word, count in ends.items() if "refused" not in word}
 
 
@@ -82,17 +82,17 @@ def test_networks():
 
 @pytest.mark.slow
 def test_many_networks():
-    assert attack("networks", networks.campaign(), 2000)["exact"] >= 1500
+    assert attack("networks", networks.NetworkCampaign(), 2000)["exact"] >= 1500
 
 
 def test_golden():
-    ends = attack("golden", golden.campaign(), 300)
+    ends = attack("golden", golden.GoldenCampaign(), 300)
     assert ends["exact"] >= 250
 
 
 @pytest.mark.slow
 def test_many_of_golden():
-    assert attack("golden", golden.campaign(), 20_000)["exact"] >= 18_000
+    assert attack("golden", golden.GoldenCampaign(), 20_000)["exact"] >= 18_000
 
 
 def test_device():
@@ -104,7 +104,7 @@ def test_device():
 
 @pytest.mark.slow
 def test_device_at_length():
-    ends = attack("device", device.campaign(), 10_000)
+    ends = attack("device", device.DeviceCampaign(), 10_000)
     assert ends["right"] >= 1000
     assert ends["incomplete"] > 0
 
@@ -123,11 +123,11 @@ def requests(cases):
     from bitloom.overlay.fuzz.campaigns import server
 
     try:
-        assert attack("server", server.campaign(), cases) == {"answered": cases}
+        assert attack("server", server.ServerCampaign(), cases) == {"answered": cases}
     finally:
         server.running().stop()
         server.running.cache_clear()
-    return sum(len(server.campaign().case(Pick("server", 0, n))["calls"]) for n in range(cases))
+    return sum(len(server.ServerCampaign().case(Pick("server", 0, n))["calls"]) for n in range(cases))
 
 
 REFUSALS = {

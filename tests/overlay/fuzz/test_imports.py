@@ -218,7 +218,7 @@ def test_refusals_are_counted_by_their_rules(case, monkeypatch):
 def test_without_the_extra(monkeypatch):
     monkeypatch.setattr(imports, "find_spec", lambda name: None)
     with value_error("campaign imports needs the extra import: pip install 'bitloom-fpga[import]' (no onnx)"):
-        imports.campaign()
+        imports.ImportCampaign()
 
 
 def test_values_at_a_boundary():

@@ -84,7 +84,7 @@ class FileKind:
     file: str
     """Name of the file to damage."""
     write: Callable[[Path], object]
-    """Writes a valid one, and what belongs to it, to an empty folder."""
+    """Writes a valid one to a path of that name in an empty folder, and what belongs to it beside."""
     read: Callable[[Path], object]
     """Reads the file at a path as bitloom does; raises an error in one line where it can't."""
 
@@ -137,11 +137,10 @@ def _write_json(path: Path, data: Any) -> None:
     write_scratch(path, json.dumps(data))
 
 
-def _write_overlay(folder: Path) -> None:
-    bit = write_simulation_overlay(folder, _manifest().to_dict(), VERILOG)
-    for path in list(folder.iterdir()):
-        write_scratch(folder / path.name.replace(bit.stem, "design", 1), path.read_bytes())
-        path.unlink()
+def _write_overlay(path: Path) -> None:
+    bit = write_simulation_overlay(path.parent, _manifest().to_dict(), VERILOG)
+    for written in list(path.parent.iterdir()):
+        written.rename(path.with_name(written.name.replace(bit.stem, "design", 1)))
 
 
 def _read_signed(path: Path) -> object:
@@ -152,9 +151,9 @@ def _read_signed(path: Path) -> object:
     return read_simulation_overlay(path.with_name("design.bit"))
 
 
-def _write_build(folder: Path) -> None:
+def _write_build(path: Path) -> None:
     _write_json(
-        folder / "build.json",
+        path,
         {
             "format": builds.FORMAT,
             "version": 1,
@@ -226,12 +225,12 @@ def _learn_on_machine(path: Path) -> object:
 IDX_NAMES = ("test-images-idx3-ubyte.gz", "test-labels-idx1-ubyte.gz")
 
 
-def _write_idx(folder: Path) -> None:
+def _write_idx(path: Path) -> None:
     """Three images as IDX, compressed, and their labels beside them."""
     for name, shape in zip(IDX_NAMES, ((3, 8, 8), (3,))):
         values = bytes(range(16)) * 12 if len(shape) > 1 else bytes([7, 0, 9])
         data = bytes([0, 0, 8, len(shape)]) + b"".join(size.to_bytes(4, "big") for size in shape) + values
-        write_scratch(folder / name, gzip.compress(data, mtime=0))
+        write_scratch(path.with_name(name), gzip.compress(data, mtime=0))
 
 
 def _write_labelled(path: Path) -> None:
@@ -275,10 +274,10 @@ def _import(path: Path) -> object:
         raise ValueError(f"{path}: {e.lines[0]}") from None
 
 
-def _write_host(folder: Path) -> None:
+def _write_host(path: Path) -> None:
     """Write an ONNX file, and the host file of its import."""
-    write_scratch(folder / "net.onnx", to_qonnx(_chain()))
-    hosts.save(import_file(folder / "net.onnx", name="chain").host, folder / "net.host.json")
+    write_scratch(path.with_name("net.onnx"), to_qonnx(_chain()))
+    hosts.save(import_file(path.with_name("net.onnx"), name="chain").host, path)
 
 
 def _read_host(path: Path) -> object:
@@ -287,37 +286,27 @@ def _read_host(path: Path) -> object:
 
 
 _ALL = (
-    FileKind("onnx", "net.onnx", lambda folder: write_scratch(folder / "net.onnx", to_qonnx(_chain())), _import),
+    FileKind("onnx", "net.onnx", lambda path: write_scratch(path, to_qonnx(_chain())), _import),
     FileKind("host", "net.host.json", _write_host, _read_host),
-    FileKind("model", "model.npz", lambda folder: file.save(_model(), folder / "model.npz"), file.load),
-    FileKind("program", "a.program.npz", lambda folder: _program().save(folder / "a.program.npz"), Program.load),
-    FileKind("partitions", "a.program.npz", lambda folder: _partitioned().save(folder / "a.program.npz"), read_program),
-    FileKind(
-        "manifest",
-        "a.manifest.json",
-        lambda folder: _write_json(folder / "a.manifest.json", _manifest().to_dict()),
-        Manifest.load,
-    ),
+    FileKind("model", "model.npz", lambda path: file.save(_model(), path), file.load),
+    FileKind("program", "a.program.npz", lambda path: _program().save(path), Program.load),
+    FileKind("partitions", "a.program.npz", lambda path: _partitioned().save(path), read_program),
+    FileKind("manifest", "a.manifest.json", lambda path: _write_json(path, _manifest().to_dict()), Manifest.load),
     FileKind("build", "build.json", _write_build, lambda path: builds.load(path.parent)),
     FileKind(
         "foldings",
         "foldings.json",
-        lambda folder: _write_json(folder / "foldings.json", Candidate("digits-cnn", (NPU,), (0, 0, 0)).to_dict()),
+        lambda path: _write_json(path, Candidate("digits-cnn", (NPU,), (0, 0, 0)).to_dict()),
         lambda path: Candidate.load(path, _model()),
     ),
-    FileKind("run", "run.json", lambda folder: _write_json(folder / "run.json", _run()), Measured.load),
+    FileKind("run", "run.json", lambda path: _write_json(path, _run()), Measured.load),
     FileKind(
         "images",
         "images.npy",
-        lambda folder: write_scratch(folder / "images.npy", npy_bytes(random_images(_model().network, 3, 0))),
+        lambda path: write_scratch(path, npy_bytes(random_images(_model().network, 3, 0))),
         lambda path: read_images(path, _model().network),
     ),
-    FileKind(
-        "labelled images",
-        "labelled.npz",
-        lambda folder: _write_labelled(folder / "labelled.npz"),
-        lambda path: read_labelled(path, _model().network),
-    ),
+    FileKind("labelled images", "labelled.npz", _write_labelled, lambda path: read_labelled(path, _model().network)),
     FileKind("IDX images", IDX_NAMES[0], _write_idx, lambda path: read_labelled(path, _model().network)),
     FileKind(
         "IDX labels",
@@ -325,43 +314,31 @@ _ALL = (
         _write_idx,
         lambda path: read_labelled(path.with_name(IDX_NAMES[0]), _model().network, path),
     ),
-    FileKind(
-        "picture",
-        "picture.png",
-        lambda folder: _write_picture(folder / "picture.png"),
-        lambda path: read_picture(path, (8, 8, 1), resize=True),
-    ),
-    FileKind("checkpoint", "checkpoint.npz", lambda folder: _train(folder / "checkpoint.npz"), _train),
-    FileKind("learning checkpoint", "learning.npz", lambda folder: _learn(folder / "learning.npz"), _learn),
-    FileKind(
-        "machine checkpoint", "machine.npz", lambda folder: _learn_on_machine(folder / "machine.npz"), _learn_on_machine
-    ),
+    FileKind("picture", "picture.png", _write_picture, lambda path: read_picture(path, (8, 8, 1), resize=True)),
+    FileKind("checkpoint", "checkpoint.npz", _train, _train),
+    FileKind("learning checkpoint", "learning.npz", _learn, _learn),
+    FileKind("machine checkpoint", "machine.npz", _learn_on_machine, _learn_on_machine),
     FileKind(
         "learning result",
         "tiny-float-0.json",
-        lambda folder: compare([FloatRun(setting="float", plan=PLAN)], _learn_data(), folder),
+        lambda path: compare([FloatRun(setting="float", plan=PLAN)], _learn_data(), path.parent),
         read_result,
     ),
     FileKind(
         "campaign",
         "campaign.json",
-        lambda folder: run_campaign("files", folder, until(0, None), seed=0),
+        lambda path: run_campaign("files", path.parent, until(0, None), seed=0),
         lambda path: read_progress(path.parent, "files"),
     ),
-    FileKind(
-        "weights",
-        "lfc.npz",
-        lambda folder: _lfc(folder / "lfc.npz"),
-        lambda path: bnn_pynq.trained(bnn_pynq.lfc(), path),
-    ),
+    FileKind("weights", "lfc.npz", _lfc, lambda path: bnn_pynq.trained(bnn_pynq.lfc(), path)),
     FileKind("overlay", "design.bit", _write_overlay, read_simulation_overlay),
     FileKind("overlay manifest", "design.manifest.json", _write_overlay, _read_signed),
     FileKind("hwh", "design.hwh", _write_overlay, hwh_arch),
-    FileKind("board", "board.toml", lambda folder: write_scratch(folder / "board.toml", BOARD), load_board),
+    FileKind("board", "board.toml", lambda path: write_scratch(path, BOARD), load_board),
     FileKind(
         "waveform",
         "wave.vcd",
-        lambda folder: write_scratch(folder / "wave.vcd", WAVE),
+        lambda path: write_scratch(path, WAVE),
         lambda path: vcd.read(path, ["top.clk", "top.word"]),
     ),
 )

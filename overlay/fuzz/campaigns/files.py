@@ -56,8 +56,9 @@ class Outcome:
 def valid_file(kind: str) -> bytes:
     """Content of a valid file of that kind, one of KINDS; the same each time."""
     with tempfile.TemporaryDirectory(prefix="bitloom-fuzz-") as folder:
-        KINDS[kind].write(Path(folder))
-        return (Path(folder) / KINDS[kind].file).read_bytes()
+        path = Path(folder) / KINDS[kind].file
+        KINDS[kind].write(path)
+        return path.read_bytes()
 
 
 def damaged_file(kind: str, seed: int) -> bytes:
@@ -81,7 +82,7 @@ def outcome(kind: str, path: Path) -> Outcome:
     kind
         One of KINDS.
     path
-        The file, in a folder that ``KINDS[kind].write`` filled where it needs others beside it.
+        The file, with the others that ``KINDS[kind].write`` wrote beside it where it needs these.
     """
     most = max(READ_MB.value * MB, FILE_TIMES * path.stat().st_size)
     tracemalloc.start()
@@ -128,5 +129,5 @@ class FileCampaign:
 def _folder(kind: str) -> "tempfile.TemporaryDirectory[str]":
     """A folder with a valid file of that kind, and what belongs to it."""
     folder = tempfile.TemporaryDirectory(prefix="bitloom-fuzz-")
-    KINDS[kind].write(Path(folder.name))
+    KINDS[kind].write(Path(folder.name) / KINDS[kind].file)
     return folder

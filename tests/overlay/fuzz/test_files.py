@@ -26,8 +26,8 @@ def kind(request):
 
 def verdicts(kind, folder, seeds):
     """How often damaged files of these seeds are read and refused; no other outcome is right."""
-    KINDS[kind].write(folder)
     path = folder / KINDS[kind].file
+    KINDS[kind].write(path)
     assert outcome(kind, path) == Outcome("read")
     counts = Counter()
     for seed in seeds:
@@ -65,7 +65,7 @@ def test_damage_reaches_what_lies_behind_checksums():
 
 def judged(read, tmp_path, monkeypatch) -> Outcome:
     """What `outcome` says of a reader that does this."""
-    monkeypatch.setitem(kinds.KINDS, "made", FileKind("made", "made.x", lambda folder: None, read))
+    monkeypatch.setitem(kinds.KINDS, "made", FileKind("made", "made.x", lambda path: None, read))
     path = tmp_path / "made.x"
     path.write_bytes(b"")
     return outcome("made", path)

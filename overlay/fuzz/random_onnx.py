@@ -71,24 +71,9 @@ class OnnxDrawing(OnnxWeights):
         return here.name if self.form == "qonnx" or integers else self.real(here)
 
 
-def random_qdq(pick: Pick) -> RandomFile:
-    """A random ONNX file with QuantizeLinear and DequantizeLinear."""
-    return _random_file(pick, "qdq")
-
-
-def random_qoperator(pick: Pick) -> RandomFile:
-    """A random ONNX file with onnxruntime's operators on integers."""
-    return _random_file(pick, "qoperator")
-
-
-def random_qonnx(pick: Pick) -> RandomFile:
-    """A random ONNX file with QONNX's quantisers."""
-    return _random_file(pick, "qonnx")
-
-
-def _random_file(pick: Pick, form: str) -> RandomFile:
-    """A random file; once in four times, if one is found, of those in which floating point is exact, as only these say
-    how halves are rounded, and few files are of them."""
+def random_onnx(form: str, pick: Pick) -> RandomFile:
+    """A random ONNX file of that form; once in four times, if one is found, of those in which floating point is exact,
+    as only these say how halves are rounded, and few files are of them."""
     if pick.integer(1, 4) == 1:
         for _ in range(EXACT_TRIES):
             drawing = OnnxDrawing(pick, form)

@@ -385,11 +385,7 @@ class TfliteDrawing(Drawing[TfliteMap]):
             here.shape,
             quantisation,
             constants,
-            StrideH=1,
-            StrideW=1,
-            Padding=0,
-            DilationHFactor=1,
-            DilationWFactor=1,
+            **_geometry((1, 1), (1, 1), True),
             **self.fused(),
         )
 

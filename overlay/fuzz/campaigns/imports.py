@@ -18,6 +18,7 @@ import warnings
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from zlib import compress, decompressobj
 
@@ -36,7 +37,7 @@ from bitloom.overlay.fuzz.designs import IMPORTED
 from bitloom.overlay.fuzz.hardware import compared, hardware
 from bitloom.overlay.fuzz.pick import Pick
 from bitloom.overlay.fuzz.random_files import RandomFile
-from bitloom.overlay.fuzz.random_onnx import random_qdq, random_qonnx, random_qoperator
+from bitloom.overlay.fuzz.random_onnx import random_onnx
 from bitloom.overlay.fuzz.random_tflite import random_tflite
 from bitloom.overlay.importers.errors import ImportRefused
 from bitloom.overlay.importers.imported import Imported, import_graph
@@ -82,9 +83,9 @@ class ImportKind:
 
 
 KINDS = {
-    "qdq": ImportKind(random_qdq, to_graph, ONNXRUNTIME),
-    "qoperator": ImportKind(random_qoperator, to_graph, ONNXRUNTIME),
-    "qonnx": ImportKind(random_qonnx, to_graph, QONNX),
+    "qdq": ImportKind(partial(random_onnx, "qdq"), to_graph, ONNXRUNTIME),
+    "qoperator": ImportKind(partial(random_onnx, "qoperator"), to_graph, ONNXRUNTIME),
+    "qonnx": ImportKind(partial(random_onnx, "qonnx"), to_graph, QONNX),
     "tflite": ImportKind(random_tflite, to_tflite_graph, LITERT),
 }
 """All kinds by name."""

@@ -23,8 +23,6 @@ onnx = pytest.importorskip("onnx", reason="the extra import is not installed")
 tflite = pytest.importorskip("tflite", reason="the extra import is not installed")
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
-from bitloom.overlay.fuzz.random_onnx import random_qdq, random_qonnx, random_qoperator  # noqa: E402
-from bitloom.overlay.fuzz.random_tflite import random_tflite  # noqa: E402
 from bitloom.overlay.importers.operators import OPERATORS  # noqa: E402
 from bitloom.overlay.importers.operators.registry import MICROSOFT, ONNX, QONNX, TENSORFLOW  # noqa: E402
 
@@ -77,23 +75,23 @@ def test_every_operator_is_drawn():
     """Who imports another one has a step of random_onnx.py or random_tflite.py draw it, or a reason in NOT_DRAWN."""
     drawn = set()
     for number in range(FILES):
-        for draw in (random_qdq, random_qoperator, random_qonnx, random_tflite):
-            drawn |= operators(draw(Pick(draw.__name__, number)).data)
+        for name, kind in imports.KINDS.items():
+            drawn |= operators(kind.draw(Pick(f"random_{name}", number)).data)
     assert to_be_drawn() - drawn == set()
     assert {domain for domain, _ in drawn} == {*ONNX, QONNX[0], *MICROSOFT, *TENSORFLOW}
 
 
 def test_a_seed_has_its_files():
-    for draw in (random_qdq, random_qoperator, random_qonnx, random_tflite):
-        files = [draw(Pick(number)) for number in range(20)]
-        assert files == [draw(Pick(number)) for number in range(20)]
+    for kind in imports.KINDS.values():
+        files = [kind.draw(Pick(number)) for number in range(20)]
+        assert files == [kind.draw(Pick(number)) for number in range(20)]
         assert len({file.data for file in files}) == 20
 
 
-@pytest.mark.parametrize("draw", [random_qdq, random_qoperator, random_qonnx])
-def test_some_files_say_how_halves_are_rounded(draw):
+@pytest.mark.parametrize("kind", ["qdq", "qoperator", "qonnx"])
+def test_some_files_say_how_halves_are_rounded(kind):
     """In others an image with a half counts for nothing."""
-    assert sum(draw(Pick(draw.__name__, number)).halves for number in range(60)) >= 4
+    assert sum(imports.KINDS[kind].draw(Pick(f"random_{kind}", number)).halves for number in range(60)) >= 4
 
 
 def moved(by, tied):

@@ -39,6 +39,11 @@ def ring(npus: Sequence[Npu]) -> tuple[Npu, ...]:
     )
 
 
+def looped(npus: Sequence[Npu]) -> tuple[Npu, ...]:
+    """The NPUs of a ring, each of which may also compute several layers in turn."""
+    return tuple(_connected(n, inlets=(*n.ports.inlets, "loop"), outlets=("ring", "loop", "host")) for n in npus)
+
+
 def _connected(npu: Npu, inlets: tuple[str, ...], outlets: tuple[str, ...]) -> Npu:
     """The NPU with these inlets and outlets."""
     lost: dict[str, Any] = {} if has_place(inlets, npu.array.line_taps) else {"window_former": False}

@@ -9,7 +9,7 @@ from bitloom.hls_gen.compiler.mapping import placed
 from bitloom.hls_gen.design.copy_names import copied, is_copy
 from bitloom.hls_gen.design.design import MOST_NPUS
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.topology import cascade, ring
+from bitloom.hls_gen.design.topology import cascade, looped, ring
 
 from .demands import any_npu, layers, word_channels
 from .engines import Engines
@@ -109,8 +109,7 @@ def _connected(connection: Connection, words: int) -> list[tuple[Npu, ...]]:
     if not connection.closed:
         return [cascade([npu] * count)]
     plain = ring([npu] * count)
-    outlets = ("ring", "loop", "host")
-    return [plain, tuple(npu.changed(inlets=(*npu.ports.inlets, "loop"), outlets=outlets) for npu in plain)]
+    return [plain, looped(plain)]
 
 
 def _npu_of_each(demands: Sequence[LayerDemand], mapping: Sequence[int]) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ from bitloom.hls_gen.design import flat
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.results import FEATURE_UNITS
-from bitloom.hls_gen.design.topology import cascade, ring
+from bitloom.hls_gen.design.topology import cascade, looped, ring
 
 ROOMY = Npu.of(
     acc_bits=24,
@@ -40,21 +40,26 @@ ROOMY_INTEGER = ROOMY.changed(
 WIDEST = {name: flat.NUMBERS[name].most for name in flat.NAMES["results"] if name in flat.CAPACITIES}
 WIDE = {"feature_bits": 9, **{name: most for name, most in WIDEST.items() if most is not None}}
 """The largest value of all that a requantisation may have. Rows have none; ROOMY says how many there are."""
-SINGLE = {
-    "one_lane": Design(name="one_lane", npus=(ROOMY.changed(kfp=1, kgp=1, pfp=1, shift_bits=4, kernel_rows=1 << 18),)),
-    "k3_g5": Design(name="k3_g5", npus=(ROOMY.changed(kfp=3, kgp=5, pfp=4, ol=2, kernel_rows=1 << 14),)),
-    "k8_g8_planes": Design(name="k8_g8_planes", npus=(ROOMY.changed(kfp=20, kgp=8, pfp=8, ol=3, planes=9),)),
-    "k64_g64": Design(
-        name="k64_g64", stream_bits=64, npus=(ROOMY.changed(kfp=64, kgp=64, pfp=32, ol=16, kernel_rows=1024),)
+
+
+def _by_name(*designs: Design) -> dict[str, Design]:
+    return {design.name: design for design in designs}
+
+
+RASTER = {"tuple_words": 1024, "pool_words": 1024, "taps": 2, "olds": 2, "jumps": 2, "pool_taps": 2, "pool_olds": 2}
+SINGLE = _by_name(
+    Design(name="one_lane", npus=(ROOMY.changed(kfp=1, kgp=1, pfp=1, shift_bits=4, kernel_rows=1 << 18),)),
+    Design(name="k3_g5", npus=(ROOMY.changed(kfp=3, kgp=5, pfp=4, ol=2, kernel_rows=1 << 14),)),
+    Design(name="k8_g8_planes", npus=(ROOMY.changed(kfp=20, kgp=8, pfp=8, ol=3, planes=9),)),
+    Design(name="k64_g64", stream_bits=64, npus=(ROOMY.changed(kfp=64, kgp=64, pfp=32, ol=16, kernel_rows=1024),)),
+    Design(
+        name="k48_g17",
+        stream_bits=64,
+        npus=(ROOMY.changed(kfp=48, kgp=17, pfp=7, ol=17, planes=7, kernel_rows=1024),),
     ),
-    "k48_g17": Design(
-        name="k48_g17", stream_bits=64, npus=(ROOMY.changed(kfp=48, kgp=17, pfp=7, ol=17, planes=7, kernel_rows=1024),)
-    ),
-    "int_one_lane": Design(
-        name="int_one_lane", npus=(ROOMY_INTEGER.changed(kfp=1, kgp=1, pfp=1, kernel_rows=1 << 15),)
-    ),
-    "int_k3_g5": Design(name="int_k3_g5", npus=(ROOMY_INTEGER.changed(kfp=3, kgp=5, pfp=2, ol=2),)),
-    "int_k8_g8_w4_f5": Design(
+    Design(name="int_one_lane", npus=(ROOMY_INTEGER.changed(kfp=1, kgp=1, pfp=1, kernel_rows=1 << 15),)),
+    Design(name="int_k3_g5", npus=(ROOMY_INTEGER.changed(kfp=3, kgp=5, pfp=2, ol=2),)),
+    Design(
         name="int_k8_g8_w4_f5",
         npus=(
             ROOMY_INTEGER.changed(
@@ -62,24 +67,22 @@ SINGLE = {
             ),
         ),
     ),
-    "int_wide": Design(
-        name="int_wide", npus=(ROOMY_INTEGER.changed(kfp=4, kgp=6, pfp=3, ol=3, kernels_per_multiplier=2, **WIDE),)
-    ),
-    "int_k16_g12": Design(
+    Design(name="int_wide", npus=(ROOMY_INTEGER.changed(kfp=4, kgp=6, pfp=3, ol=3, kernels_per_multiplier=2, **WIDE),)),
+    Design(
         name="int_k16_g12",
         stream_bits=64,
         npus=(ROOMY_INTEGER.changed(kfp=16, kgp=12, pfp=5, ol=12, kernel_rows=1024),),
     ),
-}
-RASTER = {"tuple_words": 1024, "pool_words": 1024, "taps": 2, "olds": 2, "jumps": 2, "pool_taps": 2, "pool_olds": 2}
-SINGLE["raster"] = Design(name="raster", npus=(ROOMY.changed(kfp=5, kgp=6, pfp=3, ol=2, raster=True, **RASTER),))
-SINGLE["int_raster"] = Design(
-    name="int_raster", npus=(ROOMY_INTEGER.changed(kfp=4, kgp=6, pfp=3, ol=2, accumulators=16, raster=True, **RASTER),)
+    Design(name="raster", npus=(ROOMY.changed(kfp=5, kgp=6, pfp=3, ol=2, raster=True, **RASTER),)),
+    Design(
+        name="int_raster",
+        npus=(ROOMY_INTEGER.changed(kfp=4, kgp=6, pfp=3, ol=2, accumulators=16, raster=True, **RASTER),),
+    ),
 )
 """Designs of one NPU. In those called raster, layers of several taps have no room in tables and run by counters."""
 
-BLOCKS = {
-    "int_blocks": Design(
+BLOCKS = _by_name(
+    Design(
         name="int_blocks",
         stream_bits=64,
         npus=(
@@ -106,7 +109,7 @@ BLOCKS = {
             ),
         ),
     )
-}
+)
 """A pool unit with weights, a window former, and all units behind the requantisation: depthwise convolutions, first
 layers of few channels, and lookups."""
 
@@ -143,24 +146,24 @@ IMPORTED = {
 }
 """Designs for networks from files of other tools, by their engine."""
 
-OUTPUTS = {
-    "int_outputs": Design(
+OUTPUTS = _by_name(
+    Design(
         name="int_outputs",
         stream_bits=64,
         npus=(ROOMY_INTEGER.changed(kfp=4, kgp=6, pfp=3, ol=2, outputs=256, layers=32, skip_words=8192, **WIDE),),
     )
-}
+)
 """Several maps that leave, some of which other layers read: a skip store."""
 
 PARTS = {"tuple_parts": 1, "aheads": 512, "kernel_rows": 2048, "tuple_words": 1024, "pool_words": 1024}
-GROUPED = {
-    "parts": Design(name="parts", npus=(ROOMY.changed(kfp=4, kgp=4, pfp=4, ol=2, **PARTS),)),
-    "int_parts": Design(name="int_parts", npus=(ROOMY_INTEGER.changed(kfp=2, kgp=3, pfp=3, ol=1, **PARTS),)),
-    "int_parts_raster": Design(
+GROUPED = _by_name(
+    Design(name="parts", npus=(ROOMY.changed(kfp=4, kgp=4, pfp=4, ol=2, **PARTS),)),
+    Design(name="int_parts", npus=(ROOMY_INTEGER.changed(kfp=2, kgp=3, pfp=3, ol=1, **PARTS),)),
+    Design(
         name="int_parts_raster",
         npus=(ROOMY_INTEGER.changed(kfp=4, kgp=2, pfp=2, ol=2, accumulators=16, raster=True, **PARTS),),
     ),
-}
+)
 """Kernel groups that read parts of tuples: grouped convolutions."""
 
 BINARY = Npu.of(
@@ -197,11 +200,6 @@ INTEGER = BINARY.changed(
 )
 
 
-def looped(npus: tuple[Npu, ...]) -> tuple[Npu, ...]:
-    """NPUs of a ring, each of which may also compute several layers in turn."""
-    return tuple(n.changed(inlets=(*n.ports.inlets, "loop"), outlets=("ring", "loop", "host")) for n in npus)
-
-
 def chain(npus: list[Npu]) -> tuple[Npu, ...]:
     """A pipeline that results may leave after any NPU."""
     last = len(npus) - 1
@@ -211,8 +209,8 @@ def chain(npus: list[Npu]) -> tuple[Npu, ...]:
     )
 
 
-CHAINS = {
-    "cascade": Design(
+CHAINS = _by_name(
+    Design(
         name="cascade",
         npus=cascade(
             [
@@ -222,12 +220,12 @@ CHAINS = {
             ]
         ),
     ),
-    "ring_of_2": Design(
+    Design(
         name="ring_of_2",
         spill_words=12,
         npus=ring([TIGHT.changed(buffer_words=4), TIGHT.changed(kfp=6, kgp=5, pool=False, buffer_words=2)]),
     ),
-    "ring_with_loops": Design(
+    Design(
         name="ring_with_loops",
         spill_words=4,
         stream_bits=64,
@@ -241,7 +239,7 @@ CHAINS = {
             )
         ),
     ),
-    "ring_of_3": Design(
+    Design(
         name="ring_of_3",
         spill_words=2,
         npus=ring(
@@ -252,7 +250,7 @@ CHAINS = {
             ]
         ),
     ),
-    "chain": Design(
+    Design(
         name="chain",
         stream_bits=64,
         npus=chain(
@@ -264,7 +262,7 @@ CHAINS = {
             ]
         ),
     ),
-    "integer_cascade": Design(
+    Design(
         name="integer_cascade",
         npus=cascade(
             [
@@ -273,7 +271,7 @@ CHAINS = {
             ]
         ),
     ),
-    "integer_ring": Design(
+    Design(
         name="integer_ring",
         spill_words=6,
         npus=ring(
@@ -283,24 +281,17 @@ CHAINS = {
             ]
         ),
     ),
-}
+)
 """Chains and rings of NPUs."""
 
-STREAMED = {
-    "streamed": Design(
-        name="streamed",
-        npus=(ROOMY.changed(kfp=8, kgp=6, pfp=3, ol=2, stream_weights=True, kernel_rows=4096),),
-    )
-}
-STREAMED["streamed_ring"] = Design(
-    name="streamed_ring",
-    stream_bits=64,
-    spill_words=1024,
-    npus=ring(
-        [
-            ROOMY.changed(kfp=8, kgp=6, pfp=3, ol=2, stream_weights=True, kernel_rows=4096),
-            ROOMY.changed(kfp=12, kgp=5, pfp=2, ol=1, shift_bits=0, stream_weights=True, kernel_rows=4096),
-        ]
+STREAMED_NPU = ROOMY.changed(kfp=8, kgp=6, pfp=3, ol=2, stream_weights=True, kernel_rows=4096)
+STREAMED = _by_name(
+    Design(name="streamed", npus=(STREAMED_NPU,)),
+    Design(
+        name="streamed_ring",
+        stream_bits=64,
+        spill_words=1024,
+        npus=ring([STREAMED_NPU, STREAMED_NPU.changed(kfp=12, kgp=5, pfp=2, ol=1, shift_bits=0)]),
     ),
 )
 """Weights that come with every frame."""

@@ -19,8 +19,8 @@ from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.topology import cascade, ring
-from bitloom.overlay.fuzz.designs import chain, looped
+from bitloom.hls_gen.design.topology import cascade, looped, ring
+from bitloom.overlay.fuzz.designs import chain
 from bitloom.overlay.fuzz.pick import Pick
 from bitloom.overlay.fuzz.random_models import random_model
 from bitloom.overlay.fuzz.random_networks import (

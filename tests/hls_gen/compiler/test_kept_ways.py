@@ -16,8 +16,8 @@ from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.topology import cascade, pipeline, ring
-from bitloom.overlay.fuzz.designs import chain, looped
+from bitloom.hls_gen.design.topology import cascade, looped, pipeline, ring
+from bitloom.overlay.fuzz.designs import chain
 from tests.errors import value_error
 from tests.hls_gen.compiler.test_binary_residual import BLOCK, FIRST, NPU, residual
 from tests.networks import random_model

@@ -9,8 +9,7 @@ import pytest
 from bitloom.hls_gen.compiler.mapping import assign, check_mapping
 from bitloom.hls_gen.compiler.ways import outlet_between
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.topology import cascade, pipeline, ring
-from bitloom.overlay.fuzz.designs import looped
+from bitloom.hls_gen.design.topology import cascade, looped, pipeline, ring
 from tests.errors import value_error
 
 ALONE = [Npu.of()]

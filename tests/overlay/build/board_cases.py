@@ -28,7 +28,7 @@ from bitloom.hls_gen.compiler.streamed_weights import Placement, WeightLayer, We
 from bitloom.hls_gen.compiler.weight_placement import place
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.topology import cascade, pipeline, ring
+from bitloom.hls_gen.design.topology import cascade, looped, pipeline, ring
 from bitloom.overlay.fuzz.designs import (
     BINARY,
     CHAINS,
@@ -40,7 +40,6 @@ from bitloom.overlay.fuzz.designs import (
     SINGLE,
     STREAMED,
     chain,
-    looped,
 )
 from bitloom.overlay.fuzz.pick import Pick
 from bitloom.overlay.fuzz.random_models import random_model

@@ -7,6 +7,7 @@ bitstream (``keep_only``). All calls are for the client that has the board (hold
 
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import count
 
 import grpc
@@ -62,9 +63,8 @@ class BufferService(buffer_pb2_grpc.RemoteBufferServicer):
 
     def freebuffer(self, request: pb.FreeBufferRequest, context: grpc.ServicerContext) -> pb.FreeBufferResponse:
         """Give a buffer back."""
-        self._holder.claim(context.peer())
-        with self._lock:
-            self._find(request.buffer_id).free()
+        with self._found(context.peer(), request.buffer_id) as buffer:
+            buffer.free()
             del self._buffers[request.buffer_id]
         return pb.FreeBufferResponse()
 
@@ -77,9 +77,7 @@ class BufferService(buffer_pb2_grpc.RemoteBufferServicer):
         for piece in pieces:
             begin = end
             end = end + len(piece)
-            self._holder.claim(client)
-            with self._lock:
-                buffer = self._find(key)
+            with self._found(client, key) as buffer:
                 if end > buffer.nbytes:
                     rule = f"at most {buffer.nbytes} bytes must come"
                     raise Refused(StatusCode.OUT_OF_RANGE, f"{key}: {rule}, got {end}")
@@ -92,9 +90,7 @@ class BufferService(buffer_pb2_grpc.RemoteBufferServicer):
         begin = 0
         end = 1
         while begin < end:
-            self._holder.claim(client)
-            with self._lock:
-                buffer = self._find(request.buffer_id)
+            with self._found(client, request.buffer_id) as buffer:
                 end = buffer.nbytes
                 piece = buffer.host[begin : begin + PIECE_BYTES].tobytes()
             yield pb.BufferReadResponse(data=piece)
@@ -102,37 +98,34 @@ class BufferService(buffer_pb2_grpc.RemoteBufferServicer):
 
     def flush(self, request: pb.FlushRequest, context: grpc.ServicerContext) -> pb.FlushResponse:
         """Copy from what the processor sees to the DDR."""
-        self._holder.claim(context.peer())
-        with self._lock:
-            buffer = self._find(request.buffer_id)
+        with self._found(context.peer(), request.buffer_id) as buffer:
             buffer.flush(0, buffer.nbytes)
         return pb.FlushResponse()
 
     def invalidate(self, request: pb.InvalidateRequest, context: grpc.ServicerContext) -> pb.InvalidateResponse:
         """Copy from the DDR to what the processor sees."""
-        self._holder.claim(context.peer())
-        with self._lock:
-            buffer = self._find(request.buffer_id)
+        with self._found(context.peer(), request.buffer_id) as buffer:
             buffer.invalidate(0, buffer.nbytes)
         return pb.InvalidateResponse()
 
     def physical_address(self, request: pb.AddressRequest, context: grpc.ServicerContext) -> pb.AddressResponse:
         """The address at which the DMA finds a buffer."""
-        self._holder.claim(context.peer())
-        with self._lock:
-            return pb.AddressResponse(address=self._find(request.buffer_id).address)
+        with self._found(context.peer(), request.buffer_id) as buffer:
+            return pb.AddressResponse(address=buffer.address)
 
     virtual_address = physical_address
 
     def cacheable(self, request: pb.CacheableRequest, context: grpc.ServicerContext) -> pb.CacheableResponse:
         """Whether a buffer is cached: all are, pynq asks for no others."""
-        self._holder.claim(context.peer())
-        with self._lock:
-            self._find(request.buffer_id)
-        return pb.CacheableResponse(cacheable=True)
+        with self._found(context.peer(), request.buffer_id):
+            return pb.CacheableResponse(cacheable=True)
 
-    def _find(self, key: str) -> CachedBuffer:
-        """The buffer of an id; Refused where there is none."""
-        if key not in self._buffers:
-            raise Refused(StatusCode.NOT_FOUND, f"buffer_id must be that of a buffer in use, got {key[:40]!r}")
-        return self._buffers[key][1]
+    @contextmanager
+    def _found(self, client: str, key: str) -> Iterator[CachedBuffer]:
+        """The buffer of an id, for a client that has the board or gets it; no other call finds one within the block.
+        Refused where there is none."""
+        self._holder.claim(client)
+        with self._lock:
+            if key not in self._buffers:
+                raise Refused(StatusCode.NOT_FOUND, f"buffer_id must be that of a buffer in use, got {key[:40]!r}")
+            yield self._buffers[key][1]

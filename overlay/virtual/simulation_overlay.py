@@ -179,32 +179,30 @@ def read_simulation_overlay(bit: Path | str) -> SimulationOverlay:
         If the .bit is a real one, a file is missing or was changed since the .bit was written, or the Verilog has
         tokens that generated Verilog never has (`check_tokens`): the files may be a stranger's.
     """
-    bit = Path(bit)
     try:
-        data = _read(bit)
+        return _checked(Path(bit))
     except ValueError as e:
         raise OverlayError(str(e)) from None
+
+
+def _checked(bit: Path) -> SimulationOverlay:
+    """As `read_simulation_overlay`; errors are ValueErrors of any kind."""
+    data = _read(bit)
     if SIMULATION_ONLY.encode() not in data[:256]:
-        raise OverlayError(f"{bit.name}: a virtual board loads only simulation overlays, and this is a real bitstream")
+        raise ValueError(f"{bit.name}: a virtual board loads only simulation overlays, and this is a real bitstream")
     files = {}
     for suffix in SUFFIXES:
         path = bit.with_suffix(suffix)
         if not path.is_file():
-            raise OverlayError(f"{bit.name}: {path.name} must lie beside it, and is missing")
-        try:
-            files[suffix] = _read(path)
-        except ValueError as e:
-            raise OverlayError(str(e)) from None
+            raise ValueError(f"{bit.name}: {path.name} must lie beside it, and is missing")
+        files[suffix] = _read(path)
         if _digest_line(suffix, files[suffix]).encode() not in data:
-            raise OverlayError(f"{bit.name}: {path.name} must be the one that it was written with, and was changed")
-    try:
-        with naming(f"{bit.stem}.v"):
-            verilog = files[".v"].decode()
-            check_tokens(verilog)
-        with naming(f"{bit.stem}.manifest.json"):
-            manifest = _manifest(files[".manifest.json"])
-    except ValueError as e:
-        raise OverlayError(str(e)) from None
+            raise ValueError(f"{bit.name}: {path.name} must be the one that it was written with, and was changed")
+    with naming(f"{bit.stem}.v"):
+        verilog = files[".v"].decode()
+        check_tokens(verilog)
+    with naming(f"{bit.stem}.manifest.json"):
+        manifest = _manifest(files[".manifest.json"])
     # the .hwh is the one that was written with the .bit; an entity can't hide the name of a core in it
     return SimulationOverlay(manifest, verilog, OWN if f'VLNV="{OWN.vlnv}"'.encode() in files[".hwh"] else AMD)
 

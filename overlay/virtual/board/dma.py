@@ -228,11 +228,6 @@ class AxiDma:
         return [channel.condition for channel in self.channels if channel.active]
 
     @property
-    def busy(self) -> bool:
-        """Whether a transfer is under way."""
-        return any(channel.active for channel in self.channels)
-
-    @property
     def lines(self) -> int:
         """Interrupt outputs: bit 0 of MM2S, bit 1 of S2MM."""
         return self.send.interrupt | self.receive.interrupt << 1

@@ -63,11 +63,6 @@ class GeneratedDma:
         return ["dma"] if any(channel.active for channel in self.channels) and not self.lines else []
 
     @property
-    def busy(self) -> bool:
-        """Whether a transfer is under way."""
-        return any(channel.active for channel in self.channels)
-
-    @property
     def lines(self) -> int:
         """Interrupt outputs: bit 0 of MM2S, bit 1 of S2MM."""
         return self.simulation.dma_interrupts

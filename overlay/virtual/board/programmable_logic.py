@@ -123,7 +123,7 @@ class ProgrammableLogic:
             If there has been none for too long.
         """
         conditions = self.dma.waiting_for
-        most = BUSY_STRIDE if self.dma.busy else QUIET_STRIDE
+        most = BUSY_STRIDE if self.busy else QUIET_STRIDE
         if not self.simulation.interrupt:
             conditions.append("interrupt")
         hit = self.simulation.step(min(self._stride, most), *conditions, watch=True)
@@ -162,7 +162,7 @@ class ProgrammableLogic:
     @property
     def busy(self) -> bool:
         """Whether a DMA transfer is running."""
-        return self.dma.busy
+        return any(channel.active for channel in self.dma.channels)
 
     def _raise_failure(self) -> None:
         """Raise the timeout that ``advance_to_interrupt`` kept, once."""

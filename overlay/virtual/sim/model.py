@@ -4,7 +4,6 @@ Everything counts 32-bit words, as programs and results do. On a 64-bit stream t
 half first. Time passes only inside ``run``, ``receive``, ``step``, ``reset`` and the accesses to registers.
 """
 
-import ctypes
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,7 +16,7 @@ from bitloom.golden.atomic import write_scratch
 from bitloom.hls_gen.design.manifest import TOP
 
 from .errors import ProtocolError, SimulationTimeout
-from .library import STATE_FIELDS, STOP
+from .library import STOP
 from .registers import RegisterAccess
 from .streams import UNLIMITED, StreamAccess
 from .verilator import build_model
@@ -242,15 +241,6 @@ class Simulation(StreamAccess, RegisterAccess):
 
     # Looking inside
 
-    def state(self) -> dict[str, int]:
-        """Cycle, queues and stream signals by name, as they stood before the last clock edge.
-
-        Counts are in stream words.
-        """
-        values = (ctypes.c_uint64 * len(STATE_FIELDS))()
-        self._call.state(self._model, values)
-        return dict(zip(STATE_FIELDS, values))
-
     def dump(self, *, registers: bool = True) -> dict[str, Any]:
         """``state`` and, under "registers", the value of each register of the manifest.
 
@@ -302,10 +292,3 @@ class Simulation(StreamAccess, RegisterAccess):
         self._fst = Path(path) if code == 1 else None
         if code not in (0, 1):
             raise RuntimeError(f"waveform {path}: the model must be built with trace=True and the file be writable")
-
-    def close_waveform(self) -> None:
-        """End the file; ProtocolError if not all of it can be written."""
-        self._end_waveform()
-
-    def _queued(self) -> int:
-        return self.state()["sink_queued"]

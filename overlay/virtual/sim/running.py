@@ -1,5 +1,6 @@
 """A loaded model: the part that the access to its streams and the access to its registers share."""
 
+import ctypes
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import Any
 
 from .errors import ProtocolError, SimulationTimeout
 from .fst import is_whole
-from .library import FAILED, load
+from .library import FAILED, STATE_FIELDS, load
 
 
 class RunningModel:
@@ -44,18 +45,27 @@ class RunningModel:
             self._model = None
         if self._model:
             try:
-                self._end_waveform()
+                self.close_waveform()
             finally:
                 self._call.delete(self._model)
                 self._model = None
 
-    def _end_waveform(self) -> None:
-        """Close the waveform, if there is one; ProtocolError where it isn't whole."""
+    def close_waveform(self) -> None:
+        """End the waveform's file, if there is one; ProtocolError if not all of it can be written."""
         self._check(self._call.waveform_close(self._model))
         path = self._fst
         self._fst = None
         if path and not is_whole(path):
             raise ProtocolError("waveform: must be writable, got less of it than was written: is the disk full?")
+
+    def state(self) -> dict[str, int]:
+        """Cycle, queues and stream signals by name, as they stood before the last clock edge.
+
+        Counts are in stream words.
+        """
+        values = (ctypes.c_uint64 * len(STATE_FIELDS))()
+        self._call.state(self._model, values)
+        return dict(zip(STATE_FIELDS, values))
 
     def __del__(self) -> None:
         if getattr(self, "_model", None):  # the constructor may have failed before there was one

@@ -59,7 +59,7 @@ class StreamAccess(RunningModel):
         tuple
             (n,) uint32 words, and a boolean tlast flag for each stream word.
         """
-        waiting = self._queued()
+        waiting = self.state()["sink_queued"]
         count = waiting if words is None else min(waiting, self._stream_words(words, "received"))
         data = np.empty(count * self._per_word, np.uint32)
         flags = np.empty(count, np.uint8)
@@ -114,7 +114,3 @@ class StreamAccess(RunningModel):
             Also find a tvalid that depends on tready, by evaluating each cycle twice: half as fast.
         """
         self._call.checks(self._model, rules, probe_ready)
-
-    def _queued(self) -> int:
-        """Stream words that wait behind m_axis."""
-        raise NotImplementedError

@@ -149,7 +149,7 @@ class Candidate:
         sizing = Sizing(stream_weights=self.stream_weights, skip_words=ROOM_FOR_ALL, spill_words=ROOM_FOR_ALL)
         sized = sized_design(name, models, self.npus, self.choices, self.stream_bits, sizing)
         npus = tuple(
-            npu.changed(**{key: max(npu.value(key), given.value(key)) for key in CAPACITIES if _has_memory(npu, key)})
+            npu.changed(**{key: max(npu.value(key), given.value(key)) for key in CAPACITIES if npu.has(key)})
             for npu, given in zip(sized.design.npus, self.npus)
         )
         return sized._replace(design=replace(sized.design, npus=npus))
@@ -241,8 +241,3 @@ class Candidate:
             partitions=choices.partitions,
             also=file.texts("also") if "also" in file.data else (),
         )
-
-
-def _has_memory(npu: Npu, key: str) -> bool:
-    """Whether the NPU has that memory."""
-    return npu.pool_unit is not None or key != "pool_words"

@@ -103,7 +103,9 @@ def layers(
     npus = [npu.changed(**bits) if npu.engine == "integer" else npu for npu in npus]
     mapping = mapping or tuple(kinds.index(engine) for engine in engines.names)
     choices = CompileChoices(map_order=map_order, mapping=mapping)
-    lowered = _without_weights(lowered_for(model, npus, choices))
+    lowered = lowered_for(model, npus, choices)
+    # a search has layers for each topology, and asks for the shape of their weights alone
+    lowered = replace(lowered, layers=tuple(map(_weightless, lowered.layers)))
     demands = _demands(plan_lowered(lowered, npus, choices))
     other_widths = iter(widths)
     demands = [
@@ -146,12 +148,6 @@ def _formed_pools(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> dict
             if layer.split_pool:
                 formed[layer.name][layer.split_pool] = FormedPool(tables[pool_name(layer)], of_pools[layer.name])
     return formed
-
-
-def _without_weights(lowered: Lowered) -> Lowered:
-    """The lowered layers with weights of 0 that take no memory: a search has layers for each topology, and asks
-    for the shape of their weights alone."""
-    return replace(lowered, layers=tuple(map(_weightless, lowered.layers)))
 
 
 def _weightless(layer: LoweredLayer) -> LoweredLayer:

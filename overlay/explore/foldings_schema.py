@@ -18,11 +18,6 @@ MOST_WORDS = 1 << 24
 AT_LEAST = "More are taken where the network needs them."
 
 
-def npu_schema() -> dict[str, Any]:
-    """The schema of each value of an NPU, by name."""
-    return {name: _value(name) for name in NPU_KEYS}
-
-
 def _value(name: str) -> dict[str, Any]:
     """The schema of a value."""
     default = DEFAULTS[name]
@@ -64,7 +59,7 @@ def _number(rule: Number, default: int) -> dict[str, Any]:
 def whole_schema() -> str:
     """The text of foldings.schema.json: as it is, with the schema of an NPU as the parts declare it."""
     begin, _, _ = SCHEMA.read_text(encoding="utf-8").partition('   "properties": {\n    "engine"')
-    entries = (f"    {json.dumps(name)}: {json.dumps(entry)}" for name, entry in npu_schema().items())
+    entries = (f"    {json.dumps(name)}: {json.dumps(_value(name))}" for name in NPU_KEYS)
     return begin + '   "properties": {\n' + ",\n".join(entries) + "\n   }\n  }\n }\n}\n"
 
 

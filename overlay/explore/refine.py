@@ -21,9 +21,7 @@ LEAST_GAIN = 0.01
 """Share of the latency that a step must gain."""
 
 
-def refine(
-    model: Model, candidate: Candidate, current: Figures, budget: Budget, steps: int = STEPS
-) -> tuple[Candidate, Figures]:
+def refine(model: Model, candidate: Candidate, current: Figures, budget: Budget) -> tuple[Candidate, Figures]:
     """Change a candidate so that its latency falls.
 
     Parameters
@@ -34,15 +32,13 @@ def refine(
         Where to begin, and its figures.
     budget
         Limits that must hold; refinement ends where the latency does.
-    steps
-        Changes at most.
 
     Returns
     -------
     tuple
         The candidate with less latency, and its figures; those given where nothing gains.
     """
-    for _ in range(steps):
+    for _ in range(STEPS):
         if budget.latency is not None and current.latency <= budget.latency:
             break
         tried = [(other, figures(model, other)) for other in _changes(model, candidate)]

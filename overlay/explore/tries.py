@@ -26,7 +26,7 @@ from .figures import Figures, KnownFlows, figures, lanes
 from .one_npu import MOST_LUT_ROWS, MOST_LUT_ROWS_FOR_BLOCKS, MappedNpu, NpuChoices
 from .ring import cheapest_ring
 from .task import FEW_NPUS, STEPS, Task, between, candidate_of, raised
-from .variations import MapSetting, dataflows, in_settings, streamed
+from .variations import MapSetting, dataflows, in_settings
 
 SHARES = (1.0, 0.985, 0.95, 0.9)
 """Intervals that are tried for a rate, as shares of the rate's own: NPUs may wait for each other."""
@@ -315,7 +315,7 @@ class Tries:
         return [chunked] if chunked is not None else []
 
     def varied(self, row: Row) -> list[Row]:
-        """Variations of a row: other settings, dataflows and streamed weights, the foldings as they are.
+        """Variations of a row: other settings, streamed weights among them, and dataflows, the foldings as they are.
 
         Only what promises something is run in the flow model, which takes most of the time.
         """
@@ -323,7 +323,7 @@ class Tries:
         choices = self.connections.in_settings(candidate)
         other_flows = () if self.also else dataflows(candidate, choices)
         rows = [self._row(other, row.asked) for other in other_flows]
-        for other in (*in_settings(candidate, choices), *streamed(candidate, choices)):
+        for other in in_settings(candidate, choices):
             if self._saves(other, row):
                 rows.append(self._row(other, row.asked))
         return [varied_row for varied_row in rows if varied_row is not None]

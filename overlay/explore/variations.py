@@ -46,7 +46,8 @@ def setting_of(candidate: Candidate) -> MapSetting:
 
 
 def in_settings(candidate: Candidate, choices: Mapping[MapSetting, NpuChoices]) -> Iterator[Candidate]:
-    """The candidate in the other settings, its weights streamed if they are.
+    """The candidate in the other settings, its weights streamed if they are; and where an NPU has several layers, in
+    its own setting with streamed weights: fewer rows of kernels, for perhaps more cycles.
 
     Parameters
     ----------
@@ -64,22 +65,9 @@ def in_settings(candidate: Candidate, choices: Mapping[MapSetting, NpuChoices]) 
     for setting, choices_there in choices.items():
         if setting != here and setting.streamed == here.streamed:
             yield _resized(candidate, setting, choices_there)
-
-
-def streamed(candidate: Candidate, choices: Mapping[MapSetting, NpuChoices]) -> Iterator[Candidate]:
-    """The candidate with weights that come down the stream, where they stay on the device and an NPU has several
-    layers: fewer rows of kernels, for perhaps more cycles.
-
-    Parameters
-    ----------
-    candidate
-        Candidate that is varied.
-    choices
-        Choices for an NPU, by setting; without that of the candidate with streamed weights there are no candidates.
-    """
-    setting = replace(setting_of(candidate), streamed=True)
-    if setting in choices and not candidate.stream_weights and len(candidate.mapping) > len(candidate.npus):
-        yield _resized(candidate, setting, choices[setting])
+    coming = replace(here, streamed=True)
+    if coming in choices and coming != here and len(candidate.mapping) > len(candidate.npus):
+        yield _resized(candidate, coming, choices[coming])
 
 
 def _resized(candidate: Candidate, setting: MapSetting, choices: NpuChoices) -> Candidate:

@@ -56,7 +56,9 @@ class Workers:
             If a scheduler is given and Dask is missing.
         """
         if self.scheduler is not None:
-            yield from self._cluster(work, tasks)
+            with _client(self.scheduler) as client:
+                for future in client.map(work, tasks, pure=False):
+                    yield future.result()
         elif self.jobs > 1:
             with ProcessPoolExecutor(self.jobs, initializer=_begin, initargs=(work,)) as pool:
                 try:
@@ -85,13 +87,6 @@ class Workers:
                 yield from _ahead(lambda task: pool.submit(work, task), tasks, AHEAD * self.jobs)
         else:
             yield from map(work, tasks)
-
-    def _cluster(self, work: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterator[Any]:
-        """Do all tasks as `map` does, on a Dask cluster."""
-        with _client(self.scheduler) as client:
-            futures = client.map(work, tasks, pure=False)
-            for future in futures:
-                yield future.result()
 
 
 _WORK: Callable[[Any], Any]

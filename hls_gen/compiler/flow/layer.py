@@ -89,22 +89,27 @@ class FlowLayer:
     pool: Reading | None = None
     """How the pool unit reads the results; None where nothing is pooled."""
     raw: bool = False
-    """Whether its results are raw: sums that leave as they are; of the last layer only."""
-    chunk_words: int | None = None
-    """Words of a chunk of the map that the layer reads, where that comes through a ping-pong pair; None: as many as a
-    buffer holds."""
-    reads: str | None = None
-    """Name of the layer whose map it reads, or `bitloom.golden.graph.INPUT`, words of the frame behind those of earlier
-    layers; None: of the layer before, of the first one the frame."""
-    from_skip: bool = False
-    """Whether it reads that map from the skip store."""
-    joins: str | None = None
-    """Name of a second layer whose map it reads, from the skip store: in each tuple the words of the second map follow
-    those of the first one. None: it reads one map."""
-    joined_words: tuple[int, int] = (0, 0)
-    """Words of a tuple that are of the first map, and of the second one, where it reads two."""
-    adds: str | None = None
-    """Name of the layer whose map it adds to its results, from the skip store; None: of no layer."""
+    """Whether its results are raw: sums that leave as they are."""
+    inlet: str
+    """The inlet by which the map comes that it reads: "host", "ring" or "loop", or "skip" for the skip store."""
+    chunk_words: int = 0
+    """Words of a chunk of that map, where it comes from the NPU before through two buffers."""
+    joined_words: tuple[int, int] | None = None
+    """Of two maps that it reads side by side: words of a tuple from the inlet, and then from the skip store; None for
+    one map."""
+    adds: bool = False
+    """Whether it adds a map from the skip store to its results."""
+    outlet: str
+    """The outlet by which the map leaves that it makes: "host", "ring" or "loop", or "skip" where the skip store alone
+    takes it."""
+    skips: bool = False
+    """Whether that map goes to the skip store."""
+    is_added: bool = False
+    """Whether an addition takes it from there."""
+    map_words: int
+    """Words of that map, as they leave the NPU."""
+    map_lanes: int
+    """Lanes of such a word."""
     streamed: bool = False
     """Whether its weights come down the stream in every frame."""
     formed: FormedWindows | None = None

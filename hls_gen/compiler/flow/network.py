@@ -103,11 +103,11 @@ class ProcessNetwork:
             steps = sum(layer.reading.windows * layer.tuple_steps for layer in layers)
             results = self._make(RawResults, steps * npu.results.ol, self.done)
         else:
-            maps = [system.output_words(i) for i in outputs]
+            maps = [layer.map_words for layer in layers]
             results = self._make(MapResults, maps, npu.array.map_bits, system.stream_bits, self.done)
         self._sinks |= dict.fromkeys(outputs, results)
         self._puts[system.mapping[-1]].append(self.done)
-        reading = [i for i, layer in enumerate(system.layers) if system.maker(i) is None]
+        reading = [i for i, layer in enumerate(system.layers) if layer.inlet == "host"]
         words = sum(system.layers[i].coming_words for i in reading)
         binariser = first.ports.binariser is not None
         bits = first.host_word_bits, system.stream_bits
@@ -127,9 +127,8 @@ class ProcessNetwork:
 
     def _loop(self, n: int) -> None:
         """The map store of NPU ``n``, if it has work for one."""
-        layers = [i for i in self.system.of(n) if not (self.system.crosses(i) or self.system.layers[i].from_skip)]
-        edges = [(maker, i) for i in layers if (maker := self.system.maker(i)) is not None]
-        if not edges:
+        readers = self._by_inlet(n, "loop")
+        if not readers:
             return
         puts = Stamps("words in its map store")
         takes = Stamps("room in its map store")
@@ -137,21 +136,29 @@ class ProcessNetwork:
         fifo = self._fifos[f"npu{n}.map_words"] = self._make(Fifo, words, puts, takes)
         self._puts[n].append(puts)
         self._takes[n].append(takes)
-        for maker, i in edges:
-            self._sinks[maker] = self._sources[i] = fifo
+        self._sources |= dict.fromkeys(readers, fifo)
+        self._sinks |= dict.fromkeys(self._by_outlet(n, "loop"), fifo)
+
+    def _by_inlet(self, n: int, inlet: str) -> list[int]:
+        """Numbers of the layers of NPU ``n`` that read maps which come by an inlet."""
+        return [i for i in self.system.of(n) if self.system.layers[i].inlet == inlet]
+
+    def _by_outlet(self, n: int, outlet: str) -> list[int]:
+        """Numbers of the layers of NPU ``n`` whose maps leave by an outlet."""
+        return [i for i in self.system.of(n) if self.system.layers[i].outlet == outlet]
 
     def _skip(self, n: int) -> None:
         """The skip store of NPU ``n``, if maps wait in it; other maps' sinks are there already."""
         system = self.system
         count = len(self.system.npus)
         keepers = [k for k in range(count) if system.store(k) == n]
-        makers = [i for k in keepers for i in system.of(k) if system.skips(i)[0]]
+        makers = [i for k in keepers for i in system.of(k) if system.layers[i].skips]
         if not makers:
             return
         if system.npus[n].npu.keeps_steps:  # no map's words go there: `_addition` puts steps
             self._skips[n] = self._skip_store(system.npus[n].skip_words, [(1, True)])
             return
-        maps = [(system.output_words(i), system.skips(i)[1]) for i in makers]
+        maps = [(system.layers[i].map_words, system.layers[i].is_added) for i in makers]
         store = self._skips[n] = self._skip_store(system.npus[n].skip_words, maps)
         self._puts[n] += [store.inlet.puts, store.addition.puts]
         self._takes[n] += [store.inlet.takes, store.inlet.seen]
@@ -161,23 +168,23 @@ class ProcessNetwork:
         for i in system.of(n):
             layer = system.layers[i]
             source = self._make(SkipSource, store, store.inlet)
-            if layer.from_skip:
+            if layer.inlet == "skip":
                 self._sources[i] = source
-            elif layer.joins is not None:
+            elif layer.joined_words is not None:
                 self._sources[i] = self._make(JoinedSource, [self._sources[i], source], layer.joined_words)
 
     def _edge(self, n: int) -> None:
         """The components between NPU ``n`` and the one before, if maps come that way."""
         system = self.system
         before = (n - 1) % len(self.system.npus)
-        edges = [(maker, i) for i in system.of(n) if system.crosses(i) and (maker := system.maker(i)) is not None]
-        if not edges:
+        readers = self._by_inlet(n, "ring")
+        if not readers:
             return
         words = f"words from NPU {before}"
         room = f"room towards NPU {n}"
         full = Stamps(words)
         cleared = Stamps(room)
-        maps = [(system.layers[i].coming_words, system.chunk_words(i)) for _, i in edges]
+        maps = [(system.layers[i].coming_words, system.layers[i].chunk_words) for i in readers]
         pair = self._pairs[n] = self._make(PingPong, maps, full, cleared)
         entry: Sink = pair
         self._takes[n].append(cleared)
@@ -190,9 +197,9 @@ class ProcessNetwork:
             self._puts[before].append(puts)
             process = self._make(writer, [(count, fifo) for count, _ in maps], pair, self.frames)
             self.processes.append(FlowProcess("spill store", None, process, (takes, full)))
-        for maker, i in edges:
-            is_formed = "host" not in system.npus[n].npu.ports.inlets
-            self._sinks[maker], self._sources[i] = entry, self._formed(i, pair) if is_formed else pair
+        self._sinks |= dict.fromkeys(self._by_outlet(before, "ring"), entry)
+        is_formed = "host" not in system.npus[n].npu.ports.inlets
+        self._sources |= {i: self._formed(i, pair) if is_formed else pair for i in readers}
 
     def _npu(self, n: int) -> None:
         """The processes of NPU ``n``."""
@@ -292,9 +299,7 @@ class ProcessNetwork:
         words = self._make(SkipSource, store, store.addition)
         takes = [store.addition.takes, store.addition.seen]
         together, pieces = gear(npu.skip_lanes, npu.results.ol)
-        count = sum(
-            layer.reading.windows * -(-layer.tuple_steps // pieces) for layer in layers if layer.adds is not None
-        )
+        count = sum(layer.reading.windows * -(-layer.tuple_steps // pieces) for layer in layers if layer.adds)
         offered = Stamps("a step of the words in its skip store")
         freed = Stamps("room in front of its addition")
         collected = self._make(CollectedSteps, words, together, count * self.frames, offered, freed)
@@ -310,11 +315,10 @@ class ProcessNetwork:
             return self._make(Skid, taker)
         steps = [layer.reading.windows * layer.tuple_steps for layer in activated]
         if flow_npu.npu.keeps_steps:
-            kept = {layer.adds for layer in self.system.layers}
             to = self._skips.get(self.system.store(n)) or self._skip_store(None, [])
-            maps = [(count, layer.name in kept) for count, layer in zip(steps, activated)]
+            maps = [(count, layer.is_added) for count, layer in zip(steps, activated)]
             taker = self._make(KeptSteps, maps, to, taker)
-        maps = [(count, layer.adds is not None) for count, layer in zip(steps, activated)]
+        maps = [(count, layer.adds) for count, layer in zip(steps, activated)]
         behind = self._make(Skid, taker)
         return self._make(Skid, self._make(AdditionUnit, flow_npu.latencies.addition, maps, added, behind))
 
@@ -326,7 +330,7 @@ class ProcessNetwork:
         layers = system.activated(n)
         boxes: dict[tuple[int, bool], Gearbox] = {}
         for box in dict.fromkeys(system.gearbox(i) for i in layers):
-            maps = [(system.output_words(i), self._sinks[i]) for i in layers if system.gearbox(i) == box]
+            maps = [(system.layers[i].map_words, self._sinks[i]) for i in layers if system.gearbox(i) == box]
             boxes[box] = self._make(Gearbox, lanes, box[0], self._make(Router, maps))
         words = [flow_npu.outlet_words(system.layers[i]) for i in layers]
         return self._gearboxes([(count, boxes[system.gearbox(i)]) for i, count in zip(layers, words)])

@@ -1,12 +1,9 @@
 """Flow model of a plan (hls_gen.compiler.plan): its layers, and the NPUs of a design."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from bitloom.golden.graph import INPUT
-from bitloom.hls_gen.compiler.input_maps import is_input
 from bitloom.hls_gen.compiler.plan import Plan
 from bitloom.hls_gen.compiler.planned_layer import PlannedLayer
 from bitloom.hls_gen.compiler.sequencer_taps import OnSequencer
@@ -46,8 +43,6 @@ def system(
     System
         Its NPUs and layers.
     """
-    streamed = {packet.layer for packet in weights}
-    flow_layers = tuple(replace(layer, streamed=i in streamed) for i, layer in enumerate(layers(plan)))
     engines = [npu.engine for npu in npus]
     to_bits = [pair == ("integer", "binary") for pair in zip(engines, (*engines[1:], engines[0]))]
     skip_words = (npu.value("skip_words") for npu in npus)
@@ -56,7 +51,7 @@ def system(
     )
     return System(
         npus=tuple(flow_npus),
-        layers=flow_layers,
+        layers=tuple(layers(plan, {packet.layer for packet in weights})),
         mapping=tuple(plan.mapping),
         spill_words=spill_words,
         stream_bits=stream_bits,
@@ -65,30 +60,29 @@ def system(
     )
 
 
-def layers(plan: Plan) -> list[FlowLayer]:
+def layers(plan: Plan, streamed: Collection[int] = ()) -> list[FlowLayer]:
     """The layers of a plan, each as its NPU sees it.
 
     Parameters
     ----------
     plan
         The network's plan.
+    streamed
+        Numbers of the layers whose weights come with every frame.
 
     Returns
     -------
     list of FlowLayer
         In the network's order.
     """
-    on = {planned.layer.name: planned.number for planned in plan.layers}
-    from_skip = {way.skip_reader: name for name, way in plan.ways.items() if way.skip_reader}
-    return [_layer(planned, on, from_skip.get(planned.layer.name)) for planned in plan.layers]
+    return [_layer(planned, i in streamed) for i, planned in enumerate(plan.layers)]
 
 
-def _layer(planned: PlannedLayer, on: Mapping[str, int], skipped: str | None) -> FlowLayer:
-    """A layer on its NPU; ``on`` has the NPU of each layer, and ``skipped`` is the map that this one reads
-    from the skip store, if any."""
+def _layer(planned: PlannedLayer, streamed: bool) -> FlowLayer:
+    """A layer on its NPU."""
     layer = planned.layer
+    way = planned.way
     part_words = planned.tuple_part.words if planned.npu.sequencer.tuple_parts else 0
-    reads = layer.joins if layer.joins and skipped == layer.reads else layer.reads
     return FlowLayer(
         name=layer.name,
         reading=reading(planned.on_array, part_words),
@@ -98,12 +92,16 @@ def _layer(planned: PlannedLayer, on: Mapping[str, int], skipped: str | None) ->
         last_steps=planned.last_units * layer.levels,
         pool=reading(planned.on_pool_unit) if planned.on_pool_unit and layer.pool else None,
         raw=layer.raw,
-        chunk_words=planned.chunk_words if on.get(layer.reads, planned.number) != planned.number else None,
-        reads=INPUT if is_input(layer.reads) else reads,
-        from_skip=skipped is not None and layer.joins is None,
-        joins=skipped if layer.joins else None,
-        joined_words=planned.read.joined_words or (0, 0),
-        adds=layer.adds,
+        inlet=planned.read.inlet,
+        chunk_words=planned.chunk_words or 0,
+        joined_words=planned.read.joined_words,
+        adds=layer.adds is not None,
+        outlet=way.target,
+        skips=way.skips,
+        is_added=way.adder is not None,
+        map_words=planned.map_words,
+        map_lanes=planned.output.shape[1],
+        streamed=streamed,
         formed=planned.formed,
     )
 

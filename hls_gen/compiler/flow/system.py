@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 
-from bitloom.golden.graph import INPUT
-from bitloom.hls_gen.design.gearbox import geared
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.timing import Latencies, latencies
 
@@ -66,8 +64,7 @@ class System:
     layers: tuple[FlowLayer, ...]
     """The layers, in the network's order."""
     mapping: tuple[int, ...]
-    """NPU of each layer. The first layer is on NPU 0; each other one is on the NPU of the layer before or on the next
-    NPU, and after the last NPU comes NPU 0."""
+    """NPU of each layer. After the last NPU comes NPU 0."""
     spill_words: int | None = 0
     """Words of the spill store between the last NPU and NPU 0, in front of the pair of buffers; 0: there is none, None:
     without limit."""
@@ -79,115 +76,47 @@ class System:
     """How many of them come before the frame."""
 
     def __post_init__(self) -> None:
-        count = len(self.npus)
         if len(self.mapping) != len(self.layers) or not self.layers:
             raise ValueError(
                 f"flow: mapping must name an NPU for each of {len(self.layers)} layers, got {len(self.mapping)}"
             )
-        if self.mapping[0] != 0:
-            raise ValueError(f"flow: {self.layers[0].name} must be on NPU 0, got NPU {self.mapping[0]}")
-        for i, layer in enumerate(self.layers):
-            maker = self.maker(i)
-            before = self.mapping[i if maker is None else maker]
-            after = self.mapping[i]
-            if after not in (before, (before + 1) % count):
-                raise ValueError(
-                    f"flow: {layer.name} must be on NPU {before} or {(before + 1) % count}, got NPU {after}"
-                )
-        for i in range(len(self.layers)):
-            self._check_layer(i)
+        for layer, n in zip(self.layers, self.mapping):
+            self._check_layer(layer, n)
 
     @property
     def key(self) -> tuple[object, ...]:
         """A key that is equal for systems that do the same, whatever their layers are called."""
         layers = []
         for layer in self.layers:
-            values = {item.name: getattr(layer, item.name) for item in fields(layer)}
-            values |= {key: self._numbers.get(values[key], values[key]) for key in ("name", "reads", "joins", "adds")}
+            values = {item.name: getattr(layer, item.name) for item in fields(layer) if item.name != "name"}
             values |= {"reading": layer.reading.key, "pool": layer.pool and layer.pool.key}
             layers.append(tuple(values.values()))
         others = (self.mapping, self.spill_words, self.stream_bits, self.weights, self.weights_before)
         return (self.npus, tuple(layers), *others)
 
-    @cached_property
-    def _numbers(self) -> dict[str, int]:
-        """Number of each layer by its name."""
-        return {layer.name: i for i, layer in enumerate(self.layers)}
-
-    def maker(self, layer: int) -> int | None:
-        """Number of the layer that makes the map which ``layer`` reads; None if that is the frame."""
-        reads = self.layers[layer].reads
-        if reads is None:
-            return layer - 1 if layer else None
-        if reads == INPUT:
-            return None
-        return self._numbers[reads]
-
-    def joined(self, layer: int) -> int | None:
-        """Number of the layer that makes the map which ``layer`` reads beside the other one; None if it reads one."""
-        joins = self.layers[layer].joins
-        return None if joins is None else self._numbers[joins]
-
-    def readers(self, layer: int) -> list[int]:
-        """Numbers of the layers that read the map which ``layer`` makes."""
-        return [i for i in range(len(self.layers)) if layer in (self.maker(i), self.joined(i))]
-
-    def reader(self, layer: int) -> int | None:
-        """Number of the layer that reads the map which ``layer`` makes, but not from the skip store; None if none
-        does."""
-        return next((i for i in self.readers(layer) if self.maker(i) == layer and not self.layers[i].from_skip), None)
-
-    def skips(self, layer: int) -> tuple[bool, bool]:
-        """Whether the map that ``layer`` makes goes to the skip store, and whether an addition takes it from there."""
-        adds = any(other.adds == self.layers[layer].name for other in self.layers)
-        read = any(self.layers[i].from_skip or self.joined(i) == layer for i in self.readers(layer))
-        return adds or read, adds
-
-    @cached_property
+    @property
     def outputs(self) -> list[int]:
         """Numbers of the layers whose maps leave."""
-        return [i for i in range(len(self.layers)) if not (self.readers(i) or self.skips(i)[0])]
+        return [i for i, layer in enumerate(self.layers) if layer.outlet == "host"]
 
     def store(self, n: int) -> int:
         """Number of the NPU in whose skip store maps of NPU ``n`` wait."""
         return (n + 1) % len(self.npus) if self.npus[n].npu.skips_onward else n
 
-    def _check_layer(self, i: int) -> None:
-        """Raise ValueError unless the layer's map is what the layer before makes, and the NPU can take it."""
-        layer = self.layers[i]
-        npu = self.mapping[i]
-        if layer.raw and (self.readers(i) or self.skips(i)[0]):
-            raise ValueError(f"flow: {layer.name} must be the last layer to be raw, got layer {i}")
-        if layer.pool is not None and not self.npus[npu].npu.pool_unit:
-            raise ValueError(f"flow: {layer.name} needs an NPU with a pool unit, NPU {npu} has none")
-        maker = self.maker(i)
-        joined = self.joined(i)
-        beside = 0 if joined is None else self.output_words(joined)
-        if maker is not None and self.output_words(maker) + beside != layer.coming_words:
-            before = self.layers[maker].name
-            words = self.output_words(maker) + beside
-            raise ValueError(f"flow: {layer.name} reads {layer.coming_words} words, {before} makes {words}")
-        if self.crosses(i) and not 1 <= self.chunk_words(i) <= self.npus[npu].buffer_words:
-            buffer = self.npus[npu].buffer_words
-            raise ValueError(f"flow: {layer.name}: a chunk must be 1..{buffer} words, got {self.chunk_words(i)}")
+    def _check_layer(self, layer: FlowLayer, n: int) -> None:
+        """Raise ValueError unless NPU ``n`` can compute the layer."""
+        if layer.inlet == "host" and n:
+            raise ValueError(f"flow: {layer.name} must be on NPU 0, got NPU {n}")
+        if layer.raw and layer.outlet != "host":
+            raise ValueError(f"flow: {layer.name} must leave by outlet host to be raw, got {layer.outlet}")
+        if layer.pool is not None and not self.npus[n].npu.pool_unit:
+            raise ValueError(f"flow: {layer.name} needs an NPU with a pool unit, NPU {n} has none")
+        buffer = self.npus[n].buffer_words
+        if layer.inlet == "ring" and not 1 <= layer.chunk_words <= buffer:
+            raise ValueError(f"flow: {layer.name}: a chunk must be 1..{buffer} words, got {layer.chunk_words}")
 
-    def crosses(self, layer: int) -> bool:
-        """Whether the map that ``layer`` reads comes from another NPU."""
-        maker = self.maker(layer)
-        return maker is not None and self.mapping[layer] != self.mapping[maker]
-
-    def chunk_words(self, layer: int) -> int:
-        """Words of a chunk of the map that ``layer`` reads from another NPU."""
-        chunk = self.layers[layer].chunk_words
-        return self.npus[self.mapping[layer]].buffer_words if chunk is None else chunk
-
-    def target_lanes(self, layer: int) -> int:
-        """Lanes of the words in which the map that ``layer`` makes leaves its NPU: those of the layer's reader."""
-        reader = self.reader(layer)
-        return self.npus[self.mapping[layer if reader is None else reader]].npu.array.map_lanes
-
-    def gearbox(self, layer: int) -> tuple[int, bool]:
-        """Which gearbox at the outlets of its NPU the map that ``layer`` makes takes.
+    def gearbox(self, i: int) -> tuple[int, bool]:
+        """Which gearbox at the outlets of its NPU the map takes that layer ``i`` makes.
 
         All words with as many lanes share a gearbox, but those that leave as bits have one of their own.
 
@@ -196,15 +125,8 @@ class System:
         tuple of int and bool
             Lanes of the words behind the gearbox, and whether features are bits there.
         """
-        reader = self.reader(layer)
-        leaves = reader is not None and self.crosses(reader)
-        return self.target_lanes(layer), leaves and self.npus[self.mapping[layer]].to_bits
-
-    def output_words(self, layer: int) -> int:
-        """Words of the map that ``layer`` makes."""
-        flow_layer = self.layers[layer]
-        words, lanes = self.npus[self.mapping[layer]].outlet_tuple(flow_layer)
-        return flow_layer.output_windows * geared(words, lanes, self.target_lanes(layer))
+        layer = self.layers[i]
+        return layer.map_lanes, layer.outlet == "ring" and self.npus[self.mapping[i]].to_bits
 
     def of(self, npu: int) -> Sequence[int]:
         """Numbers of the layers of an NPU, in their order."""

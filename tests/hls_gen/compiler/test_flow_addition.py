@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bitloom.hls_gen.compiler.flow import FlowLayer, FlowNpu, Reading, System, enough_skips, simulate, smooth_skips
+from bitloom.hls_gen.compiler.flow import FlowLayer, FlowNpu, Reading, enough_skips, simulate, smooth_skips
 
-from .flows import NPU
+from .flows import ALONE, NPU, connected
 
 ADDING = NPU.changed(engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32, skip_words=4)
 
@@ -20,18 +20,22 @@ def adding(pfp: int, skip_words: int | None = 4, **folding: int) -> tuple[FlowNp
 
 
 def layer(name, **more):
-    return FlowLayer(name=name, reading=Reading.straight(1, 1), **more)
+    return FlowLayer(name=name, reading=Reading.straight(1, 1), **{**ALONE, **more})
 
 
 @pytest.mark.parametrize("pfp", [0, 8])
 def test_steps_behind_the_one_that_waits_go_on(pfp):
     """The last layer's step waits for the map of the layer before, which is in the stages behind."""
-    layers = (layer("fork"), layer("other", reads="fork", from_skip=True), layer("joins", reads="fork", adds="other"))
-    system = System(npus=adding(pfp), layers=layers, mapping=(0, 0, 0))
+    layers = (
+        layer("fork", skips=True),
+        layer("other", inlet="skip", outlet="skip", skips=True, is_added=True),
+        layer("adds", adds=True),
+    )
+    system = connected(adding(pfp), layers, (0, 0, 0))
     assert smooth_skips(system, 2) == [2]
     tight = replace(system, npus=adding(pfp, 2))
     assert simulate(tight, 4).left == simulate(system, 4).left
-    shorter = replace(system, layers=(layers[0], layer("alone", reads="fork")), mapping=(0, 0))
+    shorter = connected(adding(pfp), (layer("first"), layer("alone")), (0, 0))
     assert simulate(system, 4).latency > simulate(shorter, 4).latency
 
 
@@ -43,10 +47,10 @@ def test_words_are_collected_before_a_step_wants_them(pfp):
     claimed = {"claiming": np.arange(tuples), "claims": np.ones(tuples, np.int64)}
     reading = Reading(words=2, taps=np.full(tuples, tuples), hold_tuples=tuples, **claimed)
     layers = (
-        FlowLayer(name="fork", reading=Reading.straight(tuples, 2)),
-        FlowLayer(name="joins", reading=reading, reads="fork", adds="fork"),
+        FlowLayer(name="fork", reading=Reading.straight(tuples, 2), skips=True, is_added=True, **ALONE),
+        FlowLayer(name="adds", reading=reading, adds=True, **ALONE),
     )
-    system = System(npus=adding(pfp, kfp=2, ol=4), layers=layers, mapping=(0, 0))
+    system = connected(adding(pfp, kfp=2, ol=4), layers, (0, 0))
     assert smooth_skips(system, 2) == [36]
     tight, roomy = (replace(system, npus=adding(pfp, words, kfp=2, ol=4)) for words in (36, None))
     assert simulate(tight, 4).left == simulate(roomy, 4).left

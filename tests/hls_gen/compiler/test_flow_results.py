@@ -13,7 +13,7 @@ from bitloom.hls_gen.compiler.flow.streams import Ring
 from bitloom.hls_gen.compiler.flow.system import FlowNpu
 from bitloom.hls_gen.design.timing import GIVE_BACK
 
-from .flows import NPU
+from .flows import ALONE, NPU
 
 WINDOWS, STEPS = 60, 5
 
@@ -78,7 +78,7 @@ def test_stages(depth: int, source: int, target: int, seed: int, busy: float, ba
     room = np.cumsum(np.random.default_rng(seed + 10).geometric(busy, count)).tolist()
     arrived, credit, written, given = (Stamps(name) for name in ("sums", "room for results", "words", "room"))
     activation = ResultStages(depth, Gears([(WINDOWS * STEPS, Gearbox(source, target, Ring(words, written, given)))]))
-    layer = FlowLayer(name="l", reading=Reading.straight(WINDOWS, 1), steps=STEPS, last_steps=STEPS)
+    layer = FlowLayer(name="l", reading=Reading.straight(WINDOWS, 1), steps=STEPS, last_steps=STEPS, **ALONE)
 
     def array() -> Process:
         """Two windows' results fit."""
@@ -116,7 +116,7 @@ def test_credits() -> None:
         written.extend(range(40))
         flow_npu = FlowNpu(npu=NPU.changed(accumulators=accumulators))
         issuer = Issuer(flow_npu, written, given, arrived, credit)
-        layer = FlowLayer(name="l", reading=Reading.straight(40, 1), steps=4, last_steps=4)
+        layer = FlowLayer(name="l", reading=Reading.straight(40, 1), steps=4, last_steps=4, **ALONE)
         sink, free = Stamps("out"), Stamps("free")
         activation = ResultStages(0, Gears([(160, Gearbox(8, 8, Ring(1000, sink, free)))]))
         results = ResultsUnit(accumulators > 1, arrived, credit, activation, activation)

@@ -13,7 +13,7 @@ from bitloom.hls_gen.compiler.flow.network import ProcessNetwork
 from bitloom.hls_gen.compiler.flow.steady import SteadyStream
 from bitloom.hls_gen.design.timing import FRAMES_IN_FLIGHT
 
-from .flows import FLOW_NPU, NPU, convolutions, ring
+from .flows import FLOW_NPU, NPU, connected, convolutions, ring
 
 FRAMES = 3 * FRAMES_IN_FLIGHT
 """More than may be under way."""
@@ -82,10 +82,10 @@ def random_system(seed: int) -> System:
         i = pick.randrange(len(layers))
         weights = (WeightPacket(i, pick.randint(0, 2), pick.choice((3, 70, 900))),)
         layers = tuple(replace(layer, streamed=i == k) for k, layer in enumerate(layers))
-    return System(
-        npus=(FlowNpu(npu=npu),) * npus,
-        layers=layers,
-        mapping=mapping,
+    return connected(
+        (FlowNpu(npu=npu),) * npus,
+        layers,
+        mapping,
         spill_words=None,
         weights=weights,
         weights_before=pick.randint(0, len(weights)),
@@ -107,8 +107,8 @@ def test_frames_that_repeat_need_no_run(seed: int, monkeypatch: pytest.MonkeyPat
 
 SEVEN = convolutions(4, side=7)
 SYSTEMS = {
-    "single": (System(npus=(FLOW_NPU,), layers=SEVEN, mapping=(0,) * 4), 4),
-    "chain of 3": (System(npus=(FLOW_NPU,) * 3, layers=SEVEN, mapping=(0, 1, 1, 2)), 6),
+    "single": (connected((FLOW_NPU,), SEVEN, (0,) * 4), 4),
+    "chain of 3": (connected((FLOW_NPU,) * 3, SEVEN, (0, 1, 1, 2)), 6),
     "ring of 2": (ring(2, SEVEN, spill_words=None), 6),
 }
 

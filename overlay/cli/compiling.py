@@ -26,7 +26,6 @@ from .options import (
     WRITTEN_FOLDER,
     compile_options,
     map_order_option,
-    network_names,
     partitions_option,
     words_or_paths,
 )
@@ -39,7 +38,7 @@ ENDING = ".program.npz"
 
 
 @click.command("compile")
-@click.argument("given", metavar="NETWORK...", nargs=-1, required=True, shell_complete=words_or_paths(network_names))
+@click.argument("given", metavar="NETWORK...", nargs=-1, required=True, shell_complete=words_or_paths(networks.names))
 @click.option("--for", "folder", type=FOLDER, required=True, metavar="BUILD", help="Folder of the build.")
 @click.option("--out", type=WRITTEN_FOLDER, help="Folder of the programs.  [default: that of the model's file]")
 @compile_options(mapping="the build's, or chosen", chunk="the build's", shortcuts="the build's")

@@ -28,7 +28,7 @@ from bitloom.overlay.picture import check_plot
 from bitloom.overlay.platform.boards import CLOCK_MHZ
 
 from .option_groups import GroupedCommand, option_group
-from .options import FILE, POSITIVE, WRITTEN_FILE, WRITTEN_FOLDER, network_names, words_or_paths
+from .options import FILE, POSITIVE, WRITTEN_FILE, WRITTEN_FOLDER, words_or_paths
 from .progress import bar, working
 from .show import dump, fail_unless_exact, grid, json_option, one_line_errors, table
 from .simulation import require_pynq
@@ -43,7 +43,7 @@ MOST_RECALLS = 20
 
 
 @click.command("evaluate", cls=GroupedCommand)
-@click.argument("net", metavar="NETWORK|FOLDER", shell_complete=words_or_paths(network_names))
+@click.argument("net", metavar="NETWORK|FOLDER", shell_complete=words_or_paths(networks.names))
 @click.argument("data", required=False, shell_complete=words_or_paths(lambda: NAMES))
 @option_group(
     "Images",

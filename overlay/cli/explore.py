@@ -35,7 +35,6 @@ from .options import (
     board_option,
     given,
     map_order_option,
-    network_names,
     stream_bits_option,
     words_or_paths,
 )
@@ -53,7 +52,7 @@ _FROM = {
 
 @click.command("explore", cls=GroupedCommand)
 @click.argument(
-    "networks", metavar="NETWORK [NETWORK]...", nargs=-1, required=True, shell_complete=words_or_paths(network_names)
+    "networks", metavar="NETWORK [NETWORK]...", nargs=-1, required=True, shell_complete=words_or_paths(zoo.names)
 )
 @option_group(
     "Budget",
@@ -144,7 +143,7 @@ def explore_command(
     The same command goes on from there where --resume FILE was given.
     """
     limit = _budget(**budget)
-    clock = _clock(budget["clock_mhz"])
+    clock = _Clock(budget["clock_mhz"], "option" if given(["clock_mhz"]) else "default")
     on = find_board(budget["board_name"]) if budget["board_name"] else None
     if picture is not None:
         check_plot(picture)
@@ -220,11 +219,6 @@ class _Clock:
     """Its frequency."""
     source: str
     """"option", or "default" where none was given."""
-
-
-def _clock(mhz: float) -> _Clock:
-    """The clock of the command line."""
-    return _Clock(mhz, "option" if given(["clock_mhz"]) else "default")
 
 
 def _budget(

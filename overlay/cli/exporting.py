@@ -8,13 +8,13 @@ from bitloom.golden import zoo as networks
 from bitloom.golden.atomic import inside, write_bytes
 from bitloom.overlay.exporters.qonnx import to_qonnx
 
-from .options import WRITTEN_FILE, network_names, words_or_paths
+from .options import WRITTEN_FILE, words_or_paths
 from .progress import working
 from .show import dump, json_option, one_line_errors, table
 
 
 @click.command("export")
-@click.argument("network", shell_complete=words_or_paths(network_names))
+@click.argument("network", shell_complete=words_or_paths(networks.names))
 @click.option("--qonnx", is_flag=True, required=True, help="As QONNX, which Netron, qonnx and Brevitas users read.")
 @click.option("--out", type=WRITTEN_FILE, help="The file.  [default: NETWORK.onnx in the working folder]")
 @json_option

@@ -43,7 +43,7 @@ from bitloom.overlay.platform.boards import CLOCK_MHZ, RESOURCES
 
 from .evaluate import check_count, transform_for
 from .option_groups import GroupedCommand, option_group
-from .options import FILE, LATENCY, PERCENT, POSITIVE, WRITTEN_FOLDER, board_option, network_names, words_or_paths
+from .options import FILE, LATENCY, PERCENT, POSITIVE, WRITTEN_FOLDER, board_option, words_or_paths
 from .progress import QUIET, VERBOSE, verbosity
 from .show import dump, fail_unless_exact, json_option, one_line_errors, table
 from .simulation import require_pynq
@@ -73,7 +73,7 @@ class CommandStep:
 
 
 @click.command("go", cls=GroupedCommand)
-@click.argument("net", metavar="NETWORK|FILE", shell_complete=words_or_paths(network_names))
+@click.argument("net", metavar="NETWORK|FILE", shell_complete=words_or_paths(zoo.names))
 @click.argument("data", required=False, shell_complete=words_or_paths(lambda: NAMES))
 @option_group(
     "Board",
@@ -213,7 +213,8 @@ def _steps(net: str, name: str, file: Path | None, folder: Path, options: Mappin
     build_options = ("--foldings", str(foldings), *board, *clock, "--out", str(build))
     steps.append(CommandStep(("build", model, *build_options), (build,)))
     evaluated = options["data"] is not None or net in DEFAULTS
-    steps.append(_evaluation(folder, options) if evaluated else _simulation(folder, options))
+    simulation = CommandStep(("simulate", str(build), *_option(options, "frames")))
+    steps.append(_evaluation(folder, options) if evaluated else simulation)
     page = folder / "report.html"
     accuracy = ("--evaluated", str(folder / "steps" / "evaluate.json")) if evaluated else ()
     explored = ("--explored", str(folder / "steps" / "explore.json"))
@@ -231,11 +232,6 @@ def _evaluation(folder: Path, options: Mapping[str, Any]) -> CommandStep:
     chosen = [word for key in ("clock_mhz", "transform", "labels", "limit") for word in _option(options, key)]
     hardware = ("--hardware", str(options["frames"]), "--plot", str(confusion))
     return CommandStep(("evaluate", str(folder / "build"), *data, *chosen, *hardware), (confusion,))
-
-
-def _simulation(folder: Path, options: Mapping[str, Any]) -> CommandStep:
-    """Random images through hardware."""
-    return CommandStep(("simulate", str(folder / "build"), *_option(options, "frames")))
 
 
 def _option(options: Mapping[str, Any], name: str) -> tuple[str, ...]:

@@ -98,11 +98,6 @@ def _paths(incomplete: str) -> CompletionItem:
     return CompletionItem(incomplete, type="file")
 
 
-def network_names() -> list[str]:
-    """Names of the networks that come along."""
-    return zoo.names()
-
-
 def design_names() -> list[str]:
     """Names of the networks that come along, and of reference designs."""
     return sorted({*zoo.names(), *REFERENCE_DESIGNS})

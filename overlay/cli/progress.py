@@ -56,7 +56,7 @@ def _set(level: int) -> Callable[[click.Context, click.Parameter, bool], None]:
             raise click.UsageError("--verbose and --quiet exclude each other", context)
         context.meta[__name__] = level
         if level == VERBOSE:
-            context.call_on_close(_shown().close)
+            context.call_on_close(_LineHandler(_say).close)
 
     return note
 
@@ -79,11 +79,6 @@ class _LineHandler(logging.Handler):
         logger.removeHandler(self)
         logger.setLevel(self._before)
         super().close()
-
-
-def _shown() -> _LineHandler:
-    """A handler that shows steps."""
-    return _LineHandler(_say)
 
 
 def _say(line: str) -> None:

@@ -40,9 +40,8 @@ LONG_WORD = 16
 """Characters that a word of a label has at least where it may be wrapped inside."""
 
 
-def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds ``--json``."""
-    return click.option("--json", "as_json", is_flag=True, help="Print the result as JSON on standard output.")(command)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON on standard output.")
+"""``--json``."""
 
 
 def one_line_errors(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -142,7 +142,8 @@ def train_command(
     runs = _train(network, images, recipes, files, curve=picture is not None, real_weights=real_weights)
     file.save(runs[0].model, out)
     if picture is not None:
-        plot_training(picture, _title(network, images, runs), runs)
+        right = f"{mean_accuracy(runs):.2%} of {len(images.test_labels):,} images {images.tested}"
+        plot_training(picture, f"{network.name}: {right}", runs)
     if checkpoint is None:
         _remove(files)
     _report(out, images, runs, as_json)
@@ -198,10 +199,6 @@ def _remove(checkpoints: Sequence[Path]) -> None:
     for path in checkpoints:
         path.unlink(missing_ok=True)
         curve_file(path).unlink(missing_ok=True)
-
-
-def _title(network: Network, images: TrainingData, runs: Sequence[TrainingRun]) -> str:
-    return f"{network.name}: {mean_accuracy(list(runs)):.2%} of {len(images.test_labels):,} images {images.tested}"
 
 
 def _report(out: Path, images: TrainingData, runs: list[TrainingRun], as_json: bool) -> None:

@@ -32,8 +32,6 @@ PER_FRAME = ("beats", "wait_input", "wait_room", "wait_table")
 """Counters of an NPU that are given a frame."""
 AREA = ("lut", "paired_lut", "lutram", "ff", "bram36", "dsp")
 """Figures of ``model_figures``."""
-SYNTHESIS = ("levels",)
-"""Further figures of ``area_figures``."""
 
 FigureTable = dict[str, Any]
 
@@ -127,8 +125,8 @@ def network_figures(
 
 
 def area_figures(design: Design) -> FigureTable:
-    """AREA and SYNTHESIS of a design; ``lut`` are the LUTs of logic, ``paired_lut`` those of a device for
-    them, ``lutram`` those of memory.
+    """AREA of a design by Yosys, and its logic levels; ``lut`` are the LUTs of logic, ``paired_lut`` those of a device
+    for them, ``lutram`` those of memory.
 
     Raises
     ------
@@ -136,8 +134,7 @@ def area_figures(design: Design) -> FigureTable:
         If Yosys is missing.
     """
     synthesised = area(design)
-    total = {key: getattr(synthesised.total, key) for key in AREA}
-    return total | {key: getattr(synthesised, key) for key in SYNTHESIS}
+    return {**{key: getattr(synthesised.total, key) for key in AREA}, "levels": synthesised.levels}
 
 
 def model_figures(design: Design) -> FigureTable:

@@ -1,30 +1,32 @@
-"""Common parts of the commands bench cpu and bench gpu: their options, the measurement, and the table."""
+"""Common parts of bench cpu and bench gpu: options, the measurement and the table; bench golden has some of them."""
 
 from collections.abc import Sequence
 
 import click
 
-from bitloom.overlay.cli.options import together
+from bitloom.overlay.cli.option_groups import Decorator, together
 from bitloom.overlay.cli.progress import bar
 from bitloom.overlay.cli.show import dump, grid, json_option
 from bitloom.overlay.study import convolutions
 from bitloom.overlay.study.contenders import shapes
 from bitloom.overlay.study.convolutions import TimedRow
 
+
+def timing_options(batches: Sequence[int], rounds: int) -> Decorator:
+    """``--batch``, ``--rounds``, with these defaults, and ``--json``."""
+    several = {"multiple": True, "type": click.IntRange(1), "default": batches}
+    return together(
+        click.option("--batch", "batches", **several, help="Images; may be given again."),
+        click.option("--rounds", type=click.IntRange(1), default=rounds, help="Runs that the median is of."),
+        json_option,
+    )
+
+
 convolution_options = together(
     click.option("--shape", "texts", multiple=True, help="Only shapes with this text; may be given again."),
-    click.option(
-        "--batch",
-        "batches",
-        multiple=True,
-        type=click.IntRange(1),
-        default=convolutions.BATCHES,
-        help="Images; may be given again.",
-    ),
-    click.option("--rounds", type=click.IntRange(1), default=convolutions.ROUNDS, help="Runs that the median is of."),
-    json_option,
+    timing_options(convolutions.BATCHES, convolutions.ROUNDS),
 )
-"""``--shape``, ``--batch``, ``--rounds`` and ``--json``."""
+"""``--shape``, and `timing_options`."""
 
 
 def measure_and_show(
@@ -43,6 +45,11 @@ def measure_and_show(
     click.echo(first["device"] + (f", {first['threads']} threads" if device == "cpu" else ""))
     for shape in dict.fromkeys(row["shape"] for row in rows):
         _show(shape, [row for row in rows if row["shape"] == shape])
+    tell_not_run(rows)
+
+
+def tell_not_run(rows: Sequence[TimedRow]) -> None:
+    """Print why implementations didn't run, a line for each reason."""
     for reason in dict.fromkeys(f"{row['implementation']}: not run: {row['reason']}" for row in rows if row["reason"]):
         click.echo(reason)
 

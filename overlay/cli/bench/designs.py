@@ -49,9 +49,7 @@ def designs_command(names: tuple[str, ...], frames: int, area: bool, clock: bool
     if as_json:
         dump(done)
     else:
-        titles = {key: TITLES[key] for key in SHOWN} | (
-            {key: key for key in (*benches.AREA, *benches.SYNTHESIS)} if area else {}
-        )
+        titles = {key: TITLES[key] for key in SHOWN} | ({key: key for key in (*benches.AREA, "levels")} if area else {})
         show_figures("reference designs, simulated", done, titles | (CLOCK if clock else {}), places=2)
         if clock:
             click.echo(f"clock: {HOW}")

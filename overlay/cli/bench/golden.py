@@ -6,23 +6,16 @@ import click
 
 from bitloom.golden.zoo.mlperf_tiny import NETWORKS
 from bitloom.overlay.cli.progress import bar
-from bitloom.overlay.cli.show import dump, grid, json_option, one_line_errors
+from bitloom.overlay.cli.show import dump, grid, one_line_errors
 from bitloom.overlay.study import golden_speed
 from bitloom.overlay.study.convolutions import TimedRow
+
+from .convolutions import tell_not_run, timing_options
 
 
 @click.command("golden")
 @click.argument("names", metavar="[ic|kws|vww|ad]...", nargs=-1, type=click.Choice(list(NETWORKS)))
-@click.option(
-    "--batch",
-    "batches",
-    multiple=True,
-    type=click.IntRange(1),
-    default=golden_speed.BATCHES,
-    help="Images; may be given again.",
-)
-@click.option("--rounds", type=click.IntRange(1), default=golden_speed.ROUNDS, help="Runs that the median is of.")
-@json_option
+@timing_options(golden_speed.BATCHES, golden_speed.ROUNDS)
 @one_line_errors
 def golden_command(names: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Measure golden's fast forward pass of MLPerf Tiny's networks beside onnxruntime's int8, on this processor.
@@ -46,8 +39,7 @@ def golden_command(names: tuple[str, ...], as_json: bool, **options: Any) -> Non
         times = several[0]["times_onnxruntime"]
         lines.append([network, str(batch), *map(_ms, several), f"{times:.2f}" if times else ""])
     grid(title, ["network", "batch", *names_of, "times onnxruntime"], lines, labels=2)
-    for reason in dict.fromkeys(f"{row['implementation']}: not run: {row['reason']}" for row in rows if row["reason"]):
-        click.echo(reason)
+    tell_not_run(rows)
 
 
 def _ms(row: TimedRow) -> str:

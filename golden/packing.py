@@ -3,7 +3,7 @@
 * Bit 1 means +1, bit 0 means -1 (spec A).
 * Element 0 of a row is the least significant bit of word 0; element i is bit i % n of word i // n (n bits a word).
 * The last axis varies fastest: in a map (..., H, W, C) and in a kernel (O, rows, columns, C) that is the channel
-  (spec A4, A5). A value of several bits takes neighbouring elements, its least significant (or first
+  (spec A4). A value of several bits takes neighbouring elements, its least significant (or first
   thermometer) bit first.
 
 Words are numbers; the code that writes them to a file or a stream decides the order of their bytes.

@@ -5,36 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bitloom.golden.encoding import BIPOLAR, Array
-from bitloom.golden.layer import Map
+from bitloom.golden.encoding import BIPOLAR
 from bitloom.golden.layers.accumulate import STRUCTURES, Accumulator, Cycle, value
 from bitloom.golden.layers.conv import ACCUMULATIONS, Conv
 from bitloom.golden.packing import to_bits
-from bitloom.golden.window import Window
+from bitloom.golden.runs import kernel_runs, valid_elements, window_runs
 from tests.cases import case_map, random_values
 from tests.errors import value_error
-
-
-def kernel_runs(weight: Array) -> Array:
-    """(O, rows, columns, C) -> (O, rows * columns * C): all channels of one position, then the next position."""
-    return weight.reshape(len(weight), -1)
-
-
-def window_runs(x: Array, window: Window) -> list[Array]:
-    """(H, W, C) -> for each window, row-major, the run (valid taps * C) of its elements.
-
-    Invalid taps have no elements: a run beside padding is shorter, and its elements meet those of the kernel's run
-    that `valid_elements` names.
-    """
-    height, width, channels = x.shape
-    tuples = x.reshape(-1, channels)  # (H * W, C)
-    return [tuples[taps[taps >= 0]].reshape(-1) for taps in window.positions(height, width)]
-
-
-def valid_elements(source: Map, window: Window) -> list[Array]:
-    """For each window, row-major, the indices (valid taps * C) in a kernel's run that its own run meets."""
-    elements = np.arange(window.taps * source.channels).reshape(window.taps, source.channels)
-    return [elements[taps >= 0].reshape(-1) for taps in window.positions(source.height, source.width)]
 
 
 def accumulators(kind: str, products: int) -> list[Accumulator]:
@@ -166,7 +143,7 @@ def test_windows_of_a_layer_accumulate_to_its_output(kind, structure, lanes):
     kernels = kernel_runs(to_bits(weight, BIPOLAR)[..., 0])
     values = [
         [value(kind, unit.result(run.tolist(), kernel[met].tolist()), len(run) // (word or 1)) for kernel in kernels]
-        for run, met in zip(features, valid_elements(source, layer.window(source)))
+        for run, met in zip(features, valid_elements(source.shape, layer.window(source)))
     ]
     expected = layer.forward(x, {"weight": weight}, source)
     np.testing.assert_array_equal(np.array(values), expected.reshape(-1, 3))

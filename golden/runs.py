@@ -74,7 +74,9 @@ def fold(run: Array, word_elements: int) -> Array:
     if word_elements < 1:
         raise ValueError(f"fold: word_elements must be >= 1, got {word_elements}")
     words = word_count(len(run), word_elements)
-    return np.concatenate([run, np.zeros(words * word_elements - len(run), run.dtype)]).reshape(words, word_elements)
+    filled = np.zeros((words, word_elements), run.dtype)
+    filled.reshape(-1)[: len(run)] = run
+    return filled
 
 
 def unfold(words: Array, elements: int) -> Array:

@@ -23,7 +23,7 @@ from .layer_cycles import ReadTuple, pays
 from .lowered_layers import LoweredLayer
 from .lowering import Lowered, array_former_name
 from .planned_layer import map_layout
-from .window_former import windows_on
+from .window_former import former_windows
 
 Formed = Mapping[str, FormedWindows]
 """Windows that window formers make, by the name of the layer behind each."""
@@ -119,28 +119,13 @@ def _windows_of(lowered: Lowered, layer: LoweredLayer, tables: Tables, npus: Seq
     FormedWindows or None
         None where windows or positions are wanted in another order than row after row, or the former can't make them.
     """
-    npu = next(npus[n] for workload, n in zip(lowered.workloads, lowered.mapping) if workload.name == layer.name)
-    taps = layer.formed_taps
-    assert taps is not None
     wanted = lines_of(tables[layer.name].input_order, tables[layer.name].stage.width)
     if wanted is None or not np.array_equal(wanted.numbers, np.arange(len(wanted.numbers))):
         return None
-    formed = FormedWindows(
-        height=taps.height,
-        width=taps.width,
-        channels=layer.map_channels,
-        window=taps.split.window,
-        rows=len(wanted.numbers),
-        columns=wanted.positions,
-        column_lanes=npu.former_sizes.column if npu.former_sizes else 0,
-        word_lanes=npu.array.plane_lanes,
-        packed=is_input(layer.reads),
-    )
-    if not _comes_in_order(formed, lowered, layer, tables, npus):
-        return None
-    if formed.pads and layer.binary and not (is_input(layer.reads) and lowered.input_bits):
-        return None
-    return windows_on(formed, npu, kernels=layer.out_channels, binary=layer.binary)
+    placed = zip(lowered.workloads, lowered.mapping)
+    workload, n = next((workload, n) for workload, n in placed if workload.name == layer.name)
+    formed = former_windows(workload, npus[n], len(wanted.numbers), wanted.positions)
+    return formed if formed and _comes_in_order(formed, lowered, layer, tables, npus) else None
 
 
 def _comes_in_order(

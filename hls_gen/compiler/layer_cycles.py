@@ -33,7 +33,7 @@ from .input_maps import is_input
 from .layout import WordLayout, chunks, result_steps, split_pool, taps_side_by_side, words_side_by_side
 from .sequencer_work import SequencerWork
 from .tuple_parts import tuple_part
-from .window_former import windows_on
+from .window_former import former_windows
 from .workloads import Workload
 
 
@@ -204,21 +204,7 @@ def _work(workload: Workload) -> SequencerWork:
 def _windows(workload: Workload, npu: Npu) -> FormedWindows | None:
     """The windows that the NPU's window former makes of the network's input; None where it can't feed the workload."""
     behind = workload.behind_former(npu)
-    if behind is None or workload.with_former is None:
-        return None
-    formed = FormedWindows(
-        height=workload.height,
-        width=workload.width,
-        channels=workload.channels,
-        window=workload.with_former.split.window,
-        rows=behind.height,
-        columns=behind.width,
-        column_lanes=npu.former_sizes.column if npu.former_sizes else 0,
-        word_lanes=npu.array.plane_lanes,
-    )
-    if formed.pads and workload.binary and not workload.planes:
-        return None
-    return windows_on(formed, npu, kernels=workload.out_channels, binary=workload.binary)
+    return former_windows(workload, npu, behind.height, behind.width) if behind else None
 
 
 def _pool_cycles(workload: Workload, npu: Npu) -> int:

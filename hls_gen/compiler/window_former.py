@@ -9,28 +9,44 @@ from dataclasses import replace
 from bitloom.hls_gen.design.formed_windows import FormedWindows
 from bitloom.hls_gen.design.npu import Npu
 
+from .input_maps import is_input
+from .workloads import Workload
 
-def windows_on(formed: FormedWindows, npu: Npu, *, kernels: int, binary: bool) -> FormedWindows | None:
-    """The windows as the NPU's former makes them, in the way in which former and array together take the fewest cycles.
+
+def former_windows(workload: Workload, npu: Npu, rows: int, columns: int) -> FormedWindows | None:
+    """The windows that an NPU's window former makes of the map that a workload reads, in the way in which former and
+    array together take the fewest cycles.
 
     Parameters
     ----------
-    formed
-        The windows, one row of the map in a position.
+    workload
+        The workload, with its taps formed in ``with_former``.
     npu
         The NPU. The sizes of its former count where the former has them; else a former of its own makes these windows.
-    kernels
-        Kernels of the layer that reads them.
-    binary
-        Whether the binary engine computes the layer.
+    rows, columns
+        Windows that are wanted: the first ones of each axis.
 
     Returns
     -------
     FormedWindows or None
-        None where the former can't make them.
+        None where the former can't make them, or a tap beside the map would be a bit: no bit adds nothing.
     """
-    groups = npu.array.groups(kernels)
-    ways = (_fitted(windows, npu) for windows in _together(formed.upright, binary=binary))
+    assert workload.with_former is not None
+    formed = FormedWindows(
+        height=workload.height,
+        width=workload.width,
+        channels=workload.channels,
+        window=workload.with_former.split.window,
+        rows=rows,
+        columns=columns,
+        column_lanes=npu.former_sizes.column if npu.former_sizes else 0,
+        word_lanes=npu.array.plane_lanes,
+        packed=is_input(workload.reads),
+    )
+    if formed.pads and workload.binary and not workload.planes:
+        return None
+    groups = npu.array.groups(workload.out_channels)
+    ways = (_fitted(windows, npu) for windows in _together(formed.upright, binary=workload.binary))
     return min(
         (windows for windows in ways if windows is not None),
         key=lambda windows: max(windows.cycles, windows.rows * windows.columns * windows.words * groups),

@@ -5,7 +5,7 @@ a `BinaryArray` counts where bits match (XNOR and popcount), an `IntegerArray` m
 """
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from .lanes import lane_groups, plane_lanes, weight_of_lanes
 from .packed_products import most_kernels
@@ -60,6 +60,17 @@ class PeArray(NpuPart):
     """Rows of kgp * row_weights weights, kernel memories a and b together, >= 2. With ``one_memory`` rows of the one
     memory, of which features have the first ``tuple_words``. Sized."""
 
+    if TYPE_CHECKING:  # each kind of array says them, by a field or for all of its arrays
+
+        @property
+        def feature_bits(self) -> int: ...
+        @property
+        def planes(self) -> int: ...
+        @property
+        def lanes_per_weight(self) -> int: ...
+        @property
+        def lane_step(self) -> int: ...
+
     def _check(self) -> None:
         """Raise ValueError unless the fields of both kinds are in their ranges."""
         require(4 <= self.acc_bits <= ACC_BITS, f"acc_bits must be 4..{ACC_BITS}", self.acc_bits)
@@ -88,6 +99,40 @@ class PeArray(NpuPart):
     def row_bits(self) -> int:
         """Width of a kernel row's address."""
         return bits_for(self.kernel_rows - 1)
+
+    @property
+    def word_bits(self) -> int:
+        """Width of a word of the tuple memory."""
+        return self.kfp * self.feature_bits
+
+    @property
+    def map_bits(self) -> int:
+        """Width of a word of a map."""
+        return self.map_lanes * self.feature_bits
+
+    @property
+    def plane_lanes(self) -> int:
+        """Channels of an input of integers, or of values of lanes_per_weight bits, in a word; lanes that are left over
+        behind the last block of lanes that share weights have none."""
+        if self.lanes_per_weight == 1:
+            return plane_lanes(self.kfp, self.planes)
+        return self.kfp // (self.lanes_per_weight * self.lane_step) * self.lane_step
+
+    @property
+    def lane_groups(self) -> list[tuple[int, int]]:
+        """(first lane, lanes) of each lane group of a PE; one group without planes."""
+        return lane_groups(self.kfp, self.planes)
+
+    @property
+    def weight_of_lanes(self) -> list[int]:
+        """Number of the weight that each lane meets (lanes.weight_of_lanes)."""
+        return weight_of_lanes(self.kfp, self.lanes_per_weight, self.lane_step)
+
+    @property
+    def row_weights(self) -> int:
+        """Weights of a PE in a row of the kernel memory: kfp, or fewer where lanes share them."""
+        blocks, rest = divmod(self.kfp, self.lanes_per_weight * self.lane_step)
+        return blocks * self.lane_step + min(rest, self.lane_step)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,40 +197,6 @@ class BinaryArray(PeArray):
         """Width of an accumulator that holds what one beat adds, >= 4."""
         return self.reducer.least_acc_bits(self.kfp)
 
-    @property
-    def word_bits(self) -> int:
-        """Width of a word of the tuple memory."""
-        return self.kfp
-
-    @property
-    def map_bits(self) -> int:
-        """Width of a word of a map."""
-        return self.map_lanes
-
-    @property
-    def plane_lanes(self) -> int:
-        """Channels of an input of integers, or of values of lanes_per_weight bits, in a word; lanes that are left over
-        behind the last block of lanes that share weights have none."""
-        if self.lanes_per_weight == 1:
-            return plane_lanes(self.kfp, self.planes)
-        return self.kfp // (self.lanes_per_weight * self.lane_step) * self.lane_step
-
-    @property
-    def lane_groups(self) -> list[tuple[int, int]]:
-        """(first lane, lanes) of each lane group of a PE; one group without planes."""
-        return lane_groups(self.kfp, self.planes)
-
-    @property
-    def weight_of_lanes(self) -> list[int]:
-        """Number of the weight that each lane meets (lanes.weight_of_lanes)."""
-        return weight_of_lanes(self.kfp, self.lanes_per_weight, self.lane_step)
-
-    @property
-    def row_weights(self) -> int:
-        """Weights of a PE in a row of the kernel memory: kfp, or fewer where lanes share them."""
-        blocks, rest = divmod(self.kfp, self.lanes_per_weight * self.lane_step)
-        return blocks * self.lane_step + min(rest, self.lane_step)
-
 
 @dataclass(frozen=True, kw_only=True)
 class IntegerArray(PeArray):
@@ -240,33 +251,3 @@ class IntegerArray(PeArray):
     def least_acc_bits(self) -> int:
         """Width of an accumulator that holds what one beat adds, >= 4."""
         return max(4, bits_for(self.kfp) + self.feature_bits + self.weight_bits)
-
-    @property
-    def word_bits(self) -> int:
-        """Width of a word of the tuple memory."""
-        return self.kfp * self.feature_bits
-
-    @property
-    def map_bits(self) -> int:
-        """Width of a word of a map."""
-        return self.map_lanes * self.feature_bits
-
-    @property
-    def plane_lanes(self) -> int:
-        """Channels of the input in a word: one a lane."""
-        return self.kfp
-
-    @property
-    def lane_groups(self) -> list[tuple[int, int]]:
-        """(first lane, lanes) of each lane group of a PE: one group of all lanes."""
-        return [(0, self.kfp)]
-
-    @property
-    def weight_of_lanes(self) -> list[int]:
-        """Number of the weight that each lane meets: every lane has its own."""
-        return list(range(self.kfp))
-
-    @property
-    def row_weights(self) -> int:
-        """Weights of a PE in a row of the kernel memory."""
-        return self.kfp

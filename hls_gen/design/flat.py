@@ -18,7 +18,7 @@ from bitloom.golden.names import shown
 from .array import BinaryArray, IntegerArray
 from .former import Former, FormerSizes
 from .loader import Loader
-from .parts import Capacity, Choices, NpuPart, Number, name_of, rule_of
+from .parts import Choices, NpuPart, Number, name_of, rule_of
 from .pool_unit import PoolUnit, PoolWeights
 from .ports import Binariser, Ports
 from .reducer import ACCUMULATE, CollectedPopcount, Or, OrWords, SerialPopcount, kind_of
@@ -167,7 +167,9 @@ _OWNERS = {
     **{switch: (place, "") for place, switch in SWITCHES.items()},
     **{name: (place, item.name) for name, (place, item) in _DECLARED.items()},
 }
-_SIZED = {name for name, (_, item) in _DECLARED.items() if isinstance(rule_of(item), Capacity)}
+NUMBERS = {name: rule for name, (_, item) in _DECLARED.items() if isinstance(rule := rule_of(item), Number)}
+"""Rule of each name that is a number."""
+_SIZED = {name for name, rule in NUMBERS.items() if rule.sized}
 assert {*ORDER} <= _OWNERS.keys(), f"no part has these names of ORDER: {set(ORDER) - set(_OWNERS)}"
 _LISTED = [*ORDER, *(name for name in _OWNERS if name not in ORDER)]
 CHOSEN = tuple(name for name in _LISTED if name not in _SIZED)
@@ -186,8 +188,6 @@ PLACES = {name: f"{place}.{what}" if what else place for name, (place, what) in 
 """Where the value of each flat name lies: "pool_unit.words" of pool_words."""
 _STEPS = {name: place.split(".") for name, place in PLACES.items()}
 """That place, attribute by attribute."""
-NUMBERS = {name: rule for name, (_, item) in _DECLARED.items() if isinstance(rule := rule_of(item), Number)}
-"""Rule of each name that is a number."""
 LEAST = {name: rule.least for name, rule in NUMBERS.items()}
 """The least value of each; a 0 that leaves something out doesn't count."""
 CHOICES = {name: rule for name, (_, item) in _DECLARED.items() if isinstance(rule := rule_of(item), Choices)} | {

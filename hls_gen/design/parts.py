@@ -35,10 +35,14 @@ class Number:
     """Whether it is a power of two."""
     or_zero: bool = False
     """Whether it may also be 0."""
+    sized: bool = False
+    """Whether it follows from the networks: a capacity."""
+    added: bool = False
+    """Of a capacity: whether layers lie in it one behind the other, so that they need the sum, else the largest."""
 
     def of_all(self, needs: Iterable[int]) -> int:
-        """The need of several layers together, of each layer's need: the largest."""
-        return max(needs)
+        """The need of several layers together, of each layer's need."""
+        return sum(needs) if self.added else max(needs)
 
     @property
     def rule(self) -> str:
@@ -56,18 +60,6 @@ class Number:
         inside = whole and self.least <= value and (self.most is None or value <= self.most)
         ok = (inside and not (self.power and value & (value - 1))) or (whole and self.or_zero and value == 0)
         require(ok, f"{name} must be {self.rule}", shown(value))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Capacity(Number):
-    """The rule for a size of a part, which follows from the networks."""
-
-    added: bool
-    """Whether layers lie in it one behind the other, so that they need the sum; else they need the largest."""
-
-    def of_all(self, needs: Iterable[int]) -> int:
-        """The need of several layers together, of each layer's need."""
-        return sum(needs) if self.added else max(needs)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,28 +149,21 @@ def number(
     most: int | None = None,
     power: bool = False,
     or_zero: bool = False,
+    sized: bool = False,
+    added: bool = False,
     **more: Any,
 ) -> Any:
     """A field of a part that is a number; parameters as of `Number` and `value`. It is 1 at the least where nothing
     else is said, a power of two 2."""
     least = (2 if power else 1) if least is None else least
-    return value(default, rule=Number(least=least, most=most, power=power, or_zero=or_zero), **more)
+    rule = Number(least=least, most=most, power=power, or_zero=or_zero, sized=sized, added=added)
+    return value(default, rule=rule, **more)
 
 
-def capacity(
-    default: Any = MISSING,
-    *,
-    least: int | None = None,
-    most: int | None = None,
-    power: bool = False,
-    or_zero: bool = False,
-    added: bool = False,
-    **more: Any,
-) -> Any:
-    """A field of a part that is a size: no person chooses it, it follows from the networks. Parameters as of `number`
-    and `Capacity`."""
-    least = (2 if power else 1) if least is None else least
-    return value(default, rule=Capacity(least=least, most=most, power=power, or_zero=or_zero, added=added), **more)
+def capacity(default: Any = MISSING, **more: Any) -> Any:
+    """A field of a part that is a capacity: no person chooses it, it follows from the networks. Parameters as of
+    `number`."""
+    return number(default, sized=True, **more)
 
 
 def name_of(item: "Field[Any]") -> str:

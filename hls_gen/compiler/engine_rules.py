@@ -176,8 +176,3 @@ def check_integer(segment: Segment, engine: Engine, *, from_bits: bool, to_bits:
 def stored_bits(encoding: Encoding) -> int:
     """Bits in two's complement that hold every value of the encoding."""
     return signed_bits(encoding.low, encoding.high)
-
-
-def input_planes(encoding: Encoding) -> int:
-    """Bits in two's complement that hold every value of a signed, unsigned or ternary encoding."""
-    return encoding.bits + (encoding.kind == "unsigned")

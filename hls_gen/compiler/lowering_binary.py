@@ -33,7 +33,7 @@ from bitloom.golden.network import Model
 
 from .actions import Action, Scale, Thresholds, actions_of
 from .depthwise import plain_of
-from .engine_rules import input_planes
+from .engine_rules import stored_bits
 from .fixed_kernels import fixed_point, magnitudes
 from .lowered_layers import LoweredLayer, Xnor
 from .ranges import Range
@@ -73,7 +73,7 @@ def binariser(model: Model, layer: Threshold, bits: int) -> tuple[Array, Array]:
         If the layer has several levels, or the input doesn't fit the bits.
     """
     source = model.network.input.encoding
-    if source.kind == "bipolar" or input_planes(source) > bits or layer.levels != 1:
+    if source.kind == "bipolar" or stored_bits(source) > bits or layer.levels != 1:
         raise ValueError(
             f"{layer.name}: the binariser makes one bit of integers of {bits} bits in two's complement, "
             f"got {layer.levels} levels of {source}"

@@ -27,7 +27,7 @@ from bitloom.hls_gen.design.widths import FEATURE_BITS, WEIGHT_BITS
 
 from .depthwise import behind_copies, fused, plain_of, pooled
 from .engine_form import engine_form, engine_form_of
-from .engine_rules import BINARY_ENGINE, Engine, check_binary, check_integer, default_engine, input_planes
+from .engine_rules import BINARY_ENGINE, Engine, check_binary, check_integer, default_engine, stored_bits
 from .host_tail import on_device, split
 from .input_maps import input_name
 from .pools import canonical
@@ -206,7 +206,7 @@ class SegmentedModel:
         network = self.model.network
         if network.input.encoding.kind == "bipolar":
             return 0
-        needs = input_planes(network.input.encoding)
+        needs = stored_bits(network.input.encoding)
         planes = self.target.planes
         if planes is not None and planes < needs:
             raise ValueError(f"{network.name}: the input must have at most {planes} bit planes, got {needs}")

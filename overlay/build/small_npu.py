@@ -2,7 +2,7 @@
 
 from bitloom.golden.layers.roles import FeatureLayer
 from bitloom.golden.network import Model, Network
-from bitloom.hls_gen.compiler.engine_rules import input_planes, stored_bits
+from bitloom.hls_gen.compiler.engine_rules import stored_bits
 from bitloom.hls_gen.compiler.workloads import engines_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.reducer import SerialPopcount
@@ -39,4 +39,4 @@ def small_npu(model: Model) -> Npu:
 def plane_shift_bits(network: Network) -> int:
     """Bits of the shifts that a binary NPU needs for the bit planes of the network's input; 0 if the input has none."""
     source = network.input.encoding
-    return 0 if source.kind == "bipolar" else bits_for(min(input_planes(source), PLANES) - 1)
+    return 0 if source.kind == "bipolar" else bits_for(min(stored_bits(source), PLANES) - 1)

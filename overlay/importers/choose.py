@@ -14,7 +14,7 @@ from itertools import groupby
 
 from bitloom.golden.encoding import BIPOLAR, MOST_BITS, TERNARY, Encoding, signed_bits
 from bitloom.golden.layers.grouped import groups_of
-from bitloom.hls_gen.compiler.engine_rules import input_planes, stored_bits
+from bitloom.hls_gen.compiler.engine_rules import stored_bits
 from bitloom.hls_gen.design.widths import WEIGHT_BITS, bits_for
 from bitloom.overlay.explore.lane_area import LUTS_OF_DSP, PeLaneArea, lane_area
 
@@ -315,7 +315,7 @@ def _visits(engine: str, weight: Encoding, source: Encoding) -> int:
     if engine == "integer":
         return bits
     if source.kind != "bipolar":
-        bits = input_planes(source) + 1
+        bits = stored_bits(source) + 1
     return bits * (1 + (weight == TERNARY))
 
 
@@ -323,7 +323,7 @@ def _lane(engine: str, numbers: Sequence[int], weights: Sequence[Weights], held:
     """The lane of an engine that computes the sections of these numbers."""
     acc = max(_sum_bits(weights[k], held[k]) for k in numbers)
     if engine == "binary":
-        planes = max((input_planes(held[k]) for k in numbers if held[k].kind != "bipolar"), default=0)
+        planes = max((stored_bits(held[k]) for k in numbers if held[k].kind != "bipolar"), default=0)
         return lane_area(engine, 1, 1, acc, bits_for(planes - 1) if planes else 0)
     features = max([2, *(stored_bits(held[k]) for k in numbers if held[k].kind != "bipolar")])
     return lane_area(engine, features, min(WEIGHT_BITS, max(stored_bits(weights[k].encoding) for k in numbers)), acc)

@@ -17,7 +17,7 @@ from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.actions import PoolAction, Sums, Thresholds
-from bitloom.hls_gen.compiler.engine_rules import input_planes
+from bitloom.hls_gen.compiler.engine_rules import stored_bits
 from bitloom.hls_gen.compiler.host_tail import split
 from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer
 from bitloom.hls_gen.compiler.lowering import Lowered, lower_alone
@@ -171,7 +171,7 @@ def test_bit_planes(encoding, padding, raw):
     model = model_of(encoding, 3, conv(padding), *([] if raw else [Threshold(name="act", levels=2)]))
     lowered = check(model, n=8)
     bits = encoding.bits + (encoding.kind == "unsigned")
-    assert lowered.input_bits == input_planes(encoding) == bits
+    assert lowered.input_bits == stored_bits(encoding) == bits
     assert lowered.layers[0].weight.shape == (4, 9, 3, bits + 1)
     assert (lowered.layers[0].arithmetic.double, lowered.layers[0].arithmetic.tap_offset) == (False, 0)
     coefficient = lowered.layers[0].arithmetic.coefficient

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bitloom.golden.encoding import Array
 from bitloom.golden.integers import integer
 from bitloom.hls_gen.design.compiled_network import CompiledNetwork
 from bitloom.hls_gen.design.manifest import VLNV, Manifest
@@ -28,8 +28,6 @@ from .frames import Frames, loads
 from .host_maps import HostMaps, round_frames
 from .owner import Owner
 from .predictor import Predictor, Progress
-
-Array = NDArray[Any]
 
 
 class Accelerator(Predictor, Device[Manifest]):

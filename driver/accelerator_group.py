@@ -14,11 +14,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Condition, Thread
 from types import TracebackType
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bitloom.golden.encoding import Array
 from bitloom.golden.integers import integer
 from bitloom.hls_gen.design.compiled_network import CompiledNetwork
 from bitloom.hls_gen.design.partitioned_program import read_program
@@ -27,8 +26,6 @@ from bitloom.hls_gen.design.program import Program
 from .accelerator import Accelerator
 from .errors import DeviceError, DigestMismatch
 from .predictor import Predictor, Progress
-
-Array = NDArray[Any]
 
 SHARES = 8
 """Shares of a call for each board, by default: the last ones end at about the same time."""

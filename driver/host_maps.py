@@ -4,14 +4,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bitloom.golden.encoding import Array
 from bitloom.golden.graph import INPUT
 from bitloom.golden.layer import Map
 from bitloom.hls_gen.design.compiled_network import CompiledNetwork, MapChannels, Turn
 from bitloom.hls_gen.design.program import Program
 
-Array = NDArray[Any]
 ROUND_BYTES = 1 << 26
 """Bytes of a map that wait in the host's memory between two programs, for all frames of a round."""
 

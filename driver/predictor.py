@@ -2,14 +2,11 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
 
-from numpy.typing import NDArray
-
+from bitloom.golden.encoding import Array
 from bitloom.hls_gen.design.compiled_network import CompiledNetwork
 from bitloom.hls_gen.design.program import Program
 
-Array = NDArray[Any]
 Progress = Callable[[int, int], None]
 """Called with (done, all) while something runs."""
 

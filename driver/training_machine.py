@@ -9,22 +9,19 @@ of its data, so what others left in the machine does no harm.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bitloom.golden.discrete.machine.instruction import Instruction, shown_instruction
 from bitloom.golden.discrete.machine.program import ProgramWriter
 from bitloom.golden.discrete.machine.training import Training
 from bitloom.golden.discrete.machine.words import LayerState, read_states, result_words
+from bitloom.golden.encoding import Array
 from bitloom.hls_gen.design.training_manifest import VLNV, TrainingManifest
 from bitloom.hls_gen.design.training_packets import program_packet, run_packet
 
 from .device import Device
 from .errors import DeviceTaken, MachineStopped
-
-Array = NDArray[Any]
 
 
 class TrainingMachine(Device[TrainingManifest]):

@@ -9,16 +9,13 @@ import json
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bitloom.golden.encoding import Array
 from bitloom.golden.names import shown
 from bitloom.golden.reading.archive import Archive, listed, read_archive
 from bitloom.golden.reading.file import naming
-
-Array = NDArray[Any]
 
 
 def array_bytes(arrays: Mapping[str, Array]) -> bytes:

@@ -11,17 +11,16 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bitloom.golden import classes
 from bitloom.golden.atomic import write_bytes
+from bitloom.golden.encoding import Array
 from bitloom.golden.host.host import Host
 from bitloom.golden.layer import Map
 from bitloom.golden.reading.file import naming
 
 from .program_host import input_of
 
-Array = NDArray[Any]
 P = TypeVar("P")
 """Type of a turn's program: `bitloom.hls_gen.design.program.Program`."""
 OUTPUT = "@output"

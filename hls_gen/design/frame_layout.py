@@ -10,16 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bitloom.golden.encoding import MOST_BITS, Encoding
+from bitloom.golden.encoding import MOST_BITS, Array, Encoding
 from bitloom.golden.layer import Map
 
 from .gearbox import regroup
 from .lane_words import MOST_LANE_BITS, MOST_LANES, LaneWords, unsigned_dtype
 from .lanes import UNUSED
 
-Array = NDArray[Any]
 ZERO, ONE = -1, -2
 """Values of ``FrameLayout.lanes`` that are no bit of an image: the number 0, the number 1."""
 RESULT_NUMBERS = ("first", "positions", "words", "lanes", "lane_bits")

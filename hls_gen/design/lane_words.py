@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from bitloom.golden.encoding import Array
 
 from .gearbox import Gear, gear
 
-Array = NDArray[Any]
 MOST_LANE_BITS = 32
 MOST_LANES = 1 << 16
 """MOST_LANE_BITS, MOST_LANES: bits of a lane, and lanes of a word, at most."""

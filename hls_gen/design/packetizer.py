@@ -11,11 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bitloom.golden.encoding import Array
+
 from .design import STREAM_BITS
 from .fields import Field
 from .frame_layout import ZERO
 from .gearbox import gear
-from .program import Array, Program
+from .program import Program
 from .registers import Register
 from .widths import bits_for
 

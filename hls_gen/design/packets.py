@@ -6,11 +6,10 @@ word.
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bitloom.golden.encoding import Array
 from bitloom.hls_gen.design.memories.memory import Memory
 from bitloom.hls_gen.design.memories.memory_map import memory_map
 
@@ -18,8 +17,6 @@ from .headers import HEADER_WORDS, NUMBER_BITS, PacketHeader, Words, check, word
 from .manifest import Manifest
 from .packet_text import in_hex
 from .widths import ROW_BITS
-
-Array = NDArray[Any]
 
 
 def frame_header(manifest: Manifest, frame_words: int, last: bool = False, *, signature: int, number: int = 0) -> Words:

@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bitloom.golden import file as model_file
-from bitloom.golden.encoding import Encoding
+from bitloom.golden.encoding import Array, Encoding
 from bitloom.golden.graph import INPUT
 from bitloom.golden.host import file as host_file
 from bitloom.golden.host.host import Host
@@ -37,8 +36,6 @@ from .design import STREAM_BITS
 from .frame_layout import RESULT_KINDS, FrameLayout, ResultMap
 from .program_host import read_host, read_tail
 from .reader import Reader
-
-Array = NDArray[Any]
 
 FORMAT = "bitloom-program"
 VERSION = 3

@@ -1,12 +1,10 @@
 """The host's part of a program: images of an imported network become its input, and layers at a network's end."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from bitloom.golden import file as model_file
-from bitloom.golden.encoding import signed
+from bitloom.golden.encoding import Array, signed
 from bitloom.golden.host import file as host_file
 from bitloom.golden.host.host import Host
 from bitloom.golden.layer import Map
@@ -17,7 +15,7 @@ CHUNK_VALUES = 1 << 20
 """Values that the host makes of images, in floating point of 64 bits, at a time: 8 MB of scratch for each."""
 
 
-def input_of(host: Host, images: NDArray[Any], source: Map) -> NDArray[np.int32]:
+def input_of(host: Host, images: Array, source: Map) -> NDArray[np.int32]:
     """Make values of a network's input of images as the file has them that it was imported from.
 
     Parameters
@@ -49,7 +47,7 @@ def input_of(host: Host, images: NDArray[Any], source: Map) -> NDArray[np.int32]
     return integers
 
 
-def read_host(text: NDArray[Any], digest: str, source: Map, shape: tuple[int, int, int]) -> Host:
+def read_host(text: Array, digest: str, source: Map, shape: tuple[int, int, int]) -> Host:
     """The part of the host in a program's file.
 
     Parameters
@@ -74,7 +72,7 @@ def read_host(text: NDArray[Any], digest: str, source: Map, shape: tuple[int, in
         return host_file.from_bytes(text.tobytes(), digest, source, output)
 
 
-def read_tail(data: NDArray[Any]) -> Model:
+def read_tail(data: Array) -> Model:
     """The layers that the host computes, in a program's file: (n,) uint8, the bytes of a model file.
 
     ValueError if it is damaged, or is none.

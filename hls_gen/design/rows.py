@@ -1,16 +1,13 @@
 """Rows of memories, packed into 32-bit words; word 0 has the least significant bits."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bitloom.golden.encoding import Array
 from bitloom.hls_gen.design.memories.memory import Memory
 
 from .headers import Words
-
-Array = NDArray[Any]
 
 
 def pack_rows(width: int, values: Array | Sequence[int]) -> Words:

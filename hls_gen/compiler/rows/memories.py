@@ -53,8 +53,8 @@ def _check_counts(rows: LayerRows, planned: PlannedLayer) -> None:
     """Raise AssertionError unless a layer has as many rows as it needs."""
     needs = needs_of(planned)
     for memory in memory_map(planned.npu):
-        if memory.counted_as:
-            needed = needs.sizes.get(memory.counted_as, 0)
+        if memory.rows.counted_as:
+            needed = needs.sizes.get(memory.rows.counted_as, 0)
             count = rows.count(memory.name)
             assert count == needed, f"{rows.name}: {needed} rows of {memory.name} are needed, {count} are made"
 
@@ -130,7 +130,7 @@ def _bases(
 ) -> list[dict[str, dict[str, int]]]:
     """By layer: fields of its rows that say where it begins in other memories, by memory. A field is 0 where the layer
     has no row there, since the memory may end where the layer would begin."""
-    based = [(memory.name, *memory.based_by) for memory in memory_map(npu) if memory.based_by]
+    based = [(memory.name, *memory.rows.based_by) for memory in memory_map(npu) if memory.rows.based_by]
     counts = dict.fromkeys((name for name, _, _ in based), 0)
     of_layers = []
     for rows, kernels in zip(layers, kernels_at, strict=True):

@@ -44,21 +44,20 @@ class Memory(NamedTuple):
     """Name, used once in an NPU."""
     id: int
     """Number by which packets name it, 0..255."""
-    depth: int
-    """Rows, >= 1."""
+    rows: Rows
+    """What it holds."""
     fields: tuple[Field, ...]
     """Parts of a row, low bits first, without gaps."""
-    read_at_once: bool = False
-    registered: bool = False
-    counted_as: str = ""
-    based_by: tuple[str, str] | None = None
-    copies: int = 1
-    """read_at_once, registered, counted_as, based_by, copies: as of `Rows`."""
 
     @classmethod
     def of(cls, name: str, id: int, rows: Rows) -> "Memory":
         """The memory that has these rows."""
-        return cls._make((name, id, rows.depth, _side_by_side(tuple(rows.fields)), *rows[2:]))
+        return cls(name, id, rows, _side_by_side(tuple(rows.fields)))
+
+    @property
+    def depth(self) -> int:
+        """Rows, >= 1."""
+        return self.rows.depth
 
     @property
     def width(self) -> int:

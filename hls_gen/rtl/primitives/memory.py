@@ -208,7 +208,7 @@ class Library:
             Number of the row that is read.
         read : Signal or None
             Read enable of a memory whose row comes a cycle later; None for one that is read at once
-            (``Memory.read_at_once``), which is LUT RAM.
+            (``Rows.read_at_once``), which is LUT RAM.
         style : str
             Kind of RAM that synthesis makes of the memory, as in `ram`. With `ONE_PORT` a row that is read while
             another is written means nothing.
@@ -223,8 +223,10 @@ class Library:
         ValueError
             If a memory that is read at once has a read enable, or another one has none.
         """
-        if (read is None) != memory.read_at_once:
-            raise ValueError(f"{memory.name}: read must be None just where read_at_once, got {memory.read_at_once}")
+        if (read is None) != memory.rows.read_at_once:
+            raise ValueError(
+                f"{memory.name}: read must be None just where read_at_once, got {memory.rows.read_at_once}"
+            )
         name = memory.name
         address = bits_for(memory.depth - 1)
         written = bus.writes[name]

@@ -480,10 +480,10 @@ def test_a_layer_may_begin_at_each_row_of_a_memory(more):
     rows = dict.fromkeys((*tables, "kernel_rows", "threshold_rows", "pool_kernel_rows", "pool_scale_rows"), 33)
     for npu in (Npu.of(**{**DEPTHWISE, **more}, **rows, lookup_rows=512), Npu.of(kfp=13)):
         memories = {memory.name: memory for memory in memory_map(npu)}
-        based = {name: memory for name, memory in memories.items() if memory.based_by}
+        based = {name: memory for name, memory in memories.items() if memory.rows.based_by}
         assert based
         for memory in based.values():
-            layers, field = memory.based_by
+            layers, field = memory.rows.based_by
             assert memories[layers].widths[field] == (memory.depth - 1).bit_length(), memory.name
 
 

@@ -153,5 +153,5 @@ def test_loadable_is_read_as_its_memory_says(memory, latency):
     b = Block("holder")
     bus = LoadBus.ports(b, 32, [memory])
     row, read = b.input("row", 4), b.input("read")
-    with value_error(f"{memory.name}: read must be None just where read_at_once, got {memory.read_at_once}"):
+    with value_error(f"{memory.name}: read must be None just where read_at_once, got {memory.rows.read_at_once}"):
         Library(32).loadable(b, memory, bus, row, read=read if latency else None)

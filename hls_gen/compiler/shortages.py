@@ -11,7 +11,7 @@ from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.design.manifest import Manifest
 
 from .fitted import fitted
-from .flow import Deadlock, System, enough_skips, simulate, spill
+from .flow import Deadlock, System, enough_skips, least_spill, simulate
 from .plan import Plan
 
 STORES = ("tuple_words", "pool_words", "map_words", "buffer_words")
@@ -117,7 +117,7 @@ def _of_flow(plan: Plan, manifest: Manifest, others: Sequence[Shortage]) -> list
     spill_words = manifest.design.spill_words
     shortages = [Shortage("skip_words", words, stores[n], n) for n, words in enough.items() if words > stores[n]]
     npus = [replace(flow_npu, skip_words=enough.get(n, flow_npu.skip_words)) for n, flow_npu in enumerate(flow.npus)]
-    words = spill(replace(flow, npus=tuple(npus)), FRAMES).least
+    words = least_spill(replace(flow, npus=tuple(npus)), FRAMES)
     if words > spill_words:
         shortages.append(Shortage("spill_words", words, spill_words, why="" if shortages else blocked))
     return shortages

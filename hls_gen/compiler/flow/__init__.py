@@ -9,7 +9,7 @@ Exact but for what is not modelled: pauses of the host.
 from .kahn import Blocked, Deadlock
 from .layer import FlowLayer, Reading
 from .simulate import Result, Waits, simulate
-from .size import Spill, enough_skips, skips_of, smooth, smooth_skips, spill, spill_of
+from .size import enough_skips, least_spill, skips_of, smooth, smooth_skips, spill_of
 from .system import FlowNpu, System
 
 __all__ = [
@@ -19,14 +19,13 @@ __all__ = [
     "FlowNpu",
     "Reading",
     "Result",
-    "Spill",
     "System",
     "Waits",
     "enough_skips",
+    "least_spill",
     "simulate",
     "skips_of",
     "smooth",
     "smooth_skips",
-    "spill",
     "spill_of",
 ]

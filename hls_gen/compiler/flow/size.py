@@ -2,7 +2,7 @@
 same of skip stores."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from bitloom.hls_gen.design import flat, timing
@@ -16,18 +16,8 @@ FREE_WORDS = 2
 streams.py)."""
 
 
-@dataclass(frozen=True)
-class Spill:
-    """How large the spill store on the closing edge of a ring must be."""
-
-    least: int
-    """Words with which the ring finishes; with fewer it can't. 0: no store is needed."""
-    smooth: int
-    """Words with which nobody ever waits for room in the store. 0: no store is needed."""
-
-
-def spill(system: System, frames: int = FRAMES) -> Spill:
-    """Find how large a spill store a ring needs.
+def least_spill(system: System, frames: int = FRAMES) -> int:
+    """Find the size of the least spill store with which a ring finishes.
 
     Parameters
     ----------
@@ -38,17 +28,15 @@ def spill(system: System, frames: int = FRAMES) -> Spill:
 
     Returns
     -------
-    Spill
-        The least size, and the size at which nobody waits.
+    int
+        Words; 0: no store is needed.
 
     Raises
     ------
     Deadlock
         No size helps.
     """
-    most = smooth(system, frames)
-    least = _least(0, most, lambda words: _finishes(replace(system, spill_words=words), frames))
-    return Spill(least=least, smooth=most)
+    return _least(0, smooth(system, frames), lambda words: _finishes(replace(system, spill_words=words), frames))
 
 
 def smooth(system: System, frames: int = FRAMES) -> int:

@@ -1,6 +1,6 @@
 import pytest
 
-from bitloom.hls_gen.compiler.flow import Deadlock, Spill, System, simulate, spill
+from bitloom.hls_gen.compiler.flow import Deadlock, System, least_spill, simulate, smooth
 
 from .flows import convolutions, ring
 
@@ -13,24 +13,23 @@ def test_least_spill_store(npus: int) -> None:
         return ring(npus, convolutions(4), spill_words=words, tuple_words=48)
 
     system = with_words(3)  # 3 counts for nothing
-    depths = spill(system)
-    assert 0 < depths.least <= depths.smooth
-    simulate(with_words(depths.least))
+    least, most = least_spill(system), smooth(system)
+    assert 0 < least <= most
+    simulate(with_words(least))
     with pytest.raises(Deadlock):
-        simulate(with_words(depths.least - 1))
-    smooth, unlimited = (simulate(with_words(n)) for n in (depths.smooth, None))
-    assert smooth == unlimited
+        simulate(with_words(least - 1))
+    assert simulate(with_words(most)) == simulate(with_words(None))
 
 
 def test_no_spill_store_where_the_tuple_memory_holds_the_maps() -> None:
-    depths = spill(ring(2, convolutions(4), tuple_words=4096))
-    assert depths.least == 0
+    assert least_spill(ring(2, convolutions(4), tuple_words=4096)) == 0
 
 
 def test_no_spill_store_where_the_ring_is_not_closed() -> None:
-    assert spill(ring(4, convolutions(4))) == Spill(least=0, smooth=0)
+    system = ring(4, convolutions(4))
+    assert (least_spill(system), smooth(system)) == (0, 0)
 
 
 def test_no_spill_store_helps() -> None:
     with pytest.raises(Deadlock, match="words in its tuple memory"):
-        spill(ring(2, convolutions(4), tuple_words=8))
+        least_spill(ring(2, convolutions(4), tuple_words=8))

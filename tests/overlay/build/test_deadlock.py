@@ -16,7 +16,7 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model
-from bitloom.hls_gen.compiler.flow import Deadlock, simulate, spill
+from bitloom.hls_gen.compiler.flow import Deadlock, least_spill, simulate
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
@@ -60,7 +60,7 @@ def design(spill_words: int) -> Design:
 def least() -> int:
     deep_design = design(200)
     parameters = deep_design.npus
-    return spill(system(plan(DEEP, parameters, RASTER), parameters), frames=4).least
+    return least_spill(system(plan(DEEP, parameters, RASTER), parameters), frames=4)
 
 
 def run(spill_words: int, folder: Path) -> np.ndarray:

@@ -301,11 +301,6 @@ class Npu:
         return self.stores.skip is not None
 
     @property
-    def multiplies(self) -> bool:
-        """Whether the array multiplies features by weights: engine integer."""
-        return self.array.engine == "integer"
-
-    @property
     def loops_maps(self) -> bool:
         """Whether maps go through the map store back to the NPU that made them."""
         return "loop" in self.ports.outlets
@@ -712,7 +707,7 @@ class NpuSequencer:
     def besides(self) -> tuple[Beside, ...]:
         """The values that the line former may put in for taps beside the map; none in front of what takes 0 alone:
         arrays, and pool units of bits, of which 0 is the lower one."""
-        if not (self.pool_unit and self.npu.multiplies):
+        if not (self.pool_unit and self.npu.engine == "integer"):
             return ()
         return tuple(reduction.beside for reduction in self.npu.pools if reduction.beside)
 

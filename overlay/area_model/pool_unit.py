@@ -75,7 +75,7 @@ def _pooling(npu: Npu, pool_unit: PoolUnit, n: int) -> Iterator[AreaBlock]:
     sizes = {"one": 1, "word": npu.pool_word_bits, "index": pool_unit.index_bits}
     lut, ff = _merged_taps(npu, pool_unit, npu.array.feature_bits)
     name = f"pool_unit_{npu.engine}"
-    yield AreaBlock(name, "pool_unit_integer" if npu.multiplies else "pool_unit", sizes, n, lut=lut, ff=ff)
+    yield AreaBlock(name, name if npu.engine == "integer" else "pool_unit", sizes, n, lut=lut, ff=ff)
     yield _fifo(npu, n)
     if npu.averages:
         yield AreaBlock("divide", "divide", {"one": 1, "bits": npu.array.feature_bits}, n, pool_unit.pfp, dsp=1)

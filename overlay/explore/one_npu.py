@@ -610,7 +610,7 @@ class NpuChoices:
     def _sized(self, indices: Indices, folding: Folding, dear: bool) -> list[SizedFolding]:
         """NPUs of that folding: memories are as large as the layers need, kernels in each kind of RAM; where DSP blocks
         are ``dear``, also with fewer of them."""
-        dear = dear and folding.npu.multiplies
+        dear = dear and folding.npu.engine == "integer"
         if dear not in folding.sized:
             sized = self._with_memories(indices, folding.npu)
             folding.sized[dear] = sized.foldings(self.stream_bits, dear) if sized else []

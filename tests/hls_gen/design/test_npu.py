@@ -400,15 +400,15 @@ def means(monkeypatch):
 
 def test_a_number_that_means_nothing_is_refused_whatever_its_default(means, monkeypatch):
     """As a number would be that an array of the integer engine alone has, and that is 1 by default."""
-    means["accumulators"] = attrgetter("multiplies")
-    monkeypatch.setitem(flat.WHERE, "accumulators", "multiplies")
-    with value_error("npu: accumulators needs an NPU that multiplies, got 2"):
+    means["accumulators"] = attrgetter("requantises")
+    monkeypatch.setitem(flat.WHERE, "accumulators", "requantises")
+    with value_error("npu: accumulators needs an NPU that requantises, got 2"):
         Npu.of(accumulators=2)
     assert Npu.of(accumulators=1).array.accumulators == 1
 
 
 def test_a_value_means_nothing_without_its_part(means):
-    means["pool_line_taps"] = attrgetter("multiplies")
+    means["pool_line_taps"] = attrgetter("requantises")
     npu = Npu.of(**INTEGER)
     assert "pool_line_taps" in flat.meant(npu)
     assert "pool_line_taps" not in flat.meant(npu.changed(pool=False))

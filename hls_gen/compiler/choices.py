@@ -128,14 +128,11 @@ def is_dataflow(value: object) -> bool:
     return isinstance(value, str) and _DATAFLOW.fullmatch(value) is not None
 
 
-def dataflow_of(layer: LoweredLayer, dataflow: Dataflow) -> str:
-    """The dataflow of a layer, where one may be given for all or by name."""
-    return dataflow if isinstance(dataflow, str) else dataflow.get(layer.name, "output_stationary")
-
-
-def inner_groups(layer: LoweredLayer, folding: Npu, dataflow: str) -> int:
-    """Kernel groups that use a word in turn: 1 where the dataflow is output_stationary, else all of them, or the part
-    that it names."""
+def inner_groups(layer: LoweredLayer, folding: Npu, dataflow: Dataflow) -> int:
+    """Kernel groups that use a word in turn: 1 where the layer's dataflow is output_stationary, else all of them, or
+    the part that it names."""
+    if not isinstance(dataflow, str):
+        dataflow = dataflow.get(layer.name, "output_stationary")
     named = _DATAFLOW.fullmatch(dataflow)
     assert named  # as CompileChoices takes no other
     groups = folding.array.groups(layer.out_channels)

@@ -25,6 +25,7 @@ from bitloom.golden.layers.add import Pairwise
 from bitloom.golden.layers.conv import Conv, Weighted
 from bitloom.golden.layers.grouped import ConvByGroups, DepthwiseConv
 from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.roles import FEATURE_WIDTHS
 from bitloom.golden.names import NAME_LENGTH, shown
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.design.compiled_network import MapChannels
@@ -36,8 +37,8 @@ begins one in any case; layers of other networks are left out."""
 Channels = tuple[int, int]
 """First channel of a map that is meant, and the one behind the last."""
 Arrays = Mapping[str, Array]
-MOST_FEATURE_BITS = 9
-"""Bits of the widest features that a requantisation makes (golden/layers/requantise.py): a copy ends in one."""
+MOST_FEATURE_BITS = FEATURE_WIDTHS["signed"][1]
+"""Bits of the widest features that a requantisation makes: a copy ends in one."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from bitloom.hls_gen.design.formed_windows import FormedWindows
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import SKIP_BITS
 
-from .choices import Chunk, CompileChoices, dataflow_of, inner_groups, named_dataflow
+from .choices import Chunk, CompileChoices, inner_groups, named_dataflow
 from .fitted import MemoryBits, fitted, memory_bits, unsized
 from .formed_taps import form_taps
 from .frame_words import FrameWords, frame_words
@@ -214,7 +214,7 @@ def _plan_in_order(lowered: Lowered, npus: Sequence[Npu], choices: CompileChoice
             read=read,
             formed=windows,
             input_tables=tables[array_former_name(layer) if layer.formed_taps else layer.name],
-            inner=inner_groups(layer, npu, dataflow_of(layer, choices.dataflow)),
+            inner=inner_groups(layer, npu, choices.dataflow),
             conv=tables[layer.name],
             pool=tables.get(pool_name(layer)),
             lines=lines.get(layer.name),

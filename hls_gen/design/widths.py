@@ -1,6 +1,7 @@
 """Widths of numbers and words in bits."""
 
 from bitloom.golden.layers import add, requantise
+from bitloom.golden.layers.roles import FEATURE_WIDTHS
 
 ACC_BITS = 32
 """Bits of an accumulator at most."""
@@ -32,7 +33,7 @@ DSP_WIDE_BITS, DSP_NARROW_BITS = 25, 18
 """Bits of the signed operands of a DSP48E1, the multiplier of Xilinx's 7 series."""
 ADD_FEATURE_BITS = DSP_NARROW_BITS
 """Bits of a feature that is added at most: a DSP block multiplies it by a factor."""
-SKIP_BITS = 9
+SKIP_BITS = FEATURE_WIDTHS["signed"][1]
 """Bits of an integer at most that a binary NPU requantises sums to, as layers make them."""
 MAX_ADD_SHIFT = add.MAX_ADD_SHIFT
 """Largest shift of an addition."""

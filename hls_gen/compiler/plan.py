@@ -11,8 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import numpy as np
-
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.rows.array import check_shared_weights
 from bitloom.hls_gen.design import flat
@@ -226,7 +224,7 @@ def _plan_in_order(lowered: Lowered, npus: Sequence[Npu], choices: CompileChoice
             words = chunk.words(planned.input_tables, planned.incoming_words, npu.ports.buffer_words)
             planned = replace(planned, chunk_words=words, sizes_buffers=chunk.sizes_buffers)
         layers.append(planned)
-        maps[layer.name] = MapWords(planned.output, np.zeros(len(planned.output), np.int64), way.target)
+        maps[layer.name] = MapWords.of(planned.output, way.target)
         check_added(planned, maps)
     return Plan(lowered=lowered, schedule=orders, frame=frame, foldings=tuple(npus), layers=tuple(layers))
 

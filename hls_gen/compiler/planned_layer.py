@@ -39,6 +39,11 @@ class MapWords:
     """Of two maps that are read side by side: words of a tuple from the inlet, and then from the skip store; None for
     one map."""
 
+    @classmethod
+    def of(cls, layout: WordLayout, inlet: str) -> "MapWords":
+        """A map of bits or of integers in these words."""
+        return cls(layout, np.zeros(len(layout), np.int64), inlet)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PlannedLayer:
@@ -186,7 +191,7 @@ def windows_read(read: MapWords, formed: FormedWindows) -> MapWords:
     layout = formed.layout()
     tap, lane = np.divmod(layout, formed.channels)
     layout = np.where(layout == UNUSED, UNUSED, tap * formed.channels + lanes[lane])
-    return MapWords(layout, np.zeros(len(layout), np.int64), read.inlet)
+    return MapWords.of(layout, read.inlet)
 
 
 def map_layout(layer: LoweredLayer, npu: Npu, reader_lanes: int) -> WordLayout:

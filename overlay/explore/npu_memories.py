@@ -20,7 +20,7 @@ from bitloom.hls_gen.compiler.extended import Npus, PlannedOnNpus, extended
 from bitloom.hls_gen.compiler.fitted import UNSIZED, fitting, margins, streamed
 from bitloom.hls_gen.compiler.formed_taps import former_sizes
 from bitloom.hls_gen.compiler.frame_words import input_layout
-from bitloom.hls_gen.compiler.layout import WordLayout, chunks
+from bitloom.hls_gen.compiler.layout import chunks
 from bitloom.hls_gen.compiler.needs import Needs, NpuNeeds, merged, most_waiting, needs_of
 from bitloom.hls_gen.compiler.planned_layer import MapWords, PlannedLayer, planned_layer, windows_read, words_read
 from bitloom.hls_gen.compiler.sharing import ReadValues
@@ -216,7 +216,7 @@ def _layer_on(layer: LayerDemand, npu: Npu, maps: Mapping[str, MapWords]) -> _La
     else:
         for name, count in zip((p.reads, p.joins), layer.joined_channels or (p.map_channels,)):
             if name and name not in read:
-                read[name] = _map_words(chunks(np.arange(count), npu.array.map_lanes), "ring")
+                read[name] = MapWords.of(chunks(np.arange(count), npu.array.map_lanes), "ring")
     words = words_read(p, read, network.ways)
     if layer.formed and p.reads != INPUT:
         words = windows_read(words, layer.formed_by(npu))
@@ -233,12 +233,7 @@ def _layer_on(layer: LayerDemand, npu: Npu, maps: Mapping[str, MapWords]) -> _La
         way=network.ways[p.name],
         reader_lanes=npu.array.map_lanes,
     )
-    return _LayerOnNpu(plan, _map_words(plan.output, "loop"))
-
-
-def _map_words(layout: WordLayout, inlet: str) -> MapWords:
-    """A map of bits or of integers in these words."""
-    return MapWords(layout, np.zeros(len(layout), np.int64), inlet)
+    return _LayerOnNpu(plan, MapWords.of(plan.output, "loop"))
 
 
 def _roomy_words(layers: Iterable[_LayerOnNpu]) -> int:

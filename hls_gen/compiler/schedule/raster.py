@@ -6,12 +6,10 @@ Row-major reading is affine: in each direction a window moves on by a fixed step
 the map. Positions that no window reads are not sent, so steps are counted in positions kept; where these are not
 spread evenly (a pool drops every third row, say), the stage needs its tables.
 
-Golden twin of hls_gen/rtl/sequencer/raster.py: ``taps`` has the same registers.
+The hardware that counts is hls_gen/rtl/sequencer/raster.py.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -19,19 +17,6 @@ from bitloom.golden.encoding import Ints
 from bitloom.hls_gen.design.widths import PLACE_BITS, SIDE_BITS
 
 from .tables import StageTables
-
-
-class RasterTap(NamedTuple):
-    """One valid tap."""
-
-    place: int
-    """In the kernel, row-major."""
-    read: int
-    """Which tuple, in the order in which they are sent."""
-    claim: int
-    """Tuples that the tap claims beyond those claimed so far; the tap reads the newest of them. 0: an old tuple."""
-    last: bool
-    """Last of its window."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,56 +127,6 @@ class Raster:
             RasterAxis.of(window.kernel[k], window.stride[k], window.padding[k], outputs[k], kept[k]) for k in range(2)
         )
         return cls(y=y, x=x) if y and x and y.fits and x.fits else None
-
-    def taps(self) -> Iterator[RasterTap]:
-        """Every valid tap of a frame in order, by counting alone."""
-        x = self.x
-        y = self.y
-        x_lead = x.lead
-        x_room = x.room
-        x_at = 0
-        y_lead, y_room, y_at = y.lead, y.room, 0  # at: first valid position of the window
-        top = True  # first row of windows
-        for _ in range(y.windows):
-            left = True  # first window of its row
-            for _ in range(x.windows):
-                x_place = x_lead
-                y_place = y_lead
-                line = y_at * x.size + x_at
-                line_start, before = True, False  # before: the row above was new too
-                index = line
-                last = False
-                while not last:
-                    x_last = x_place in (x.kernel - 1, x_room)
-                    y_last = y_place in (y.kernel - 1, y_room)
-                    last = x_last and y_last
-                    line_new = top or y_place >= y.fresh
-                    new = line_new and (left or (y_last and x_place >= x.fresh))
-                    gap = self.gap if line_new and left and line_start and before else 0
-                    yield RasterTap(y_place * x.kernel + x_place, index, new + gap, last)
-                    line_start = x_last
-                    if x_last:
-                        x_place = x_lead
-                        y_place = y_place + 1
-                        before = line_new
-                        index = line = line + x.size
-                    else:
-                        x_place = x_place + 1
-                        index = index + 1
-                left = False
-                x_lead, x_room, x_at = _stepped(x, x_lead, x_room, x_at)
-            x_lead = x.lead
-            x_room = x.room
-            x_at = 0
-            y_lead, y_room, y_at = _stepped(y, y_lead, y_room, y_at)
-            top = False
-
-
-def _stepped(axis: RasterAxis, lead: int, room: int, at: int) -> tuple[int, int, int]:
-    """lead, room and at of the next window."""
-    if lead > axis.step:
-        return lead - axis.step, room - axis.step, at
-    return 0, room - axis.step, at + (axis.cross if lead else axis.step)
 
 
 def _grid(order: Ints, width: int) -> tuple[Ints, Ints] | None:

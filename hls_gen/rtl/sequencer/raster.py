@@ -1,5 +1,6 @@
-"""Taps by counters: those of a layer in raster order from a few numbers of its row (spec B7).  Golden twin:
-hls_gen/compiler/schedule/raster.py.
+"""Taps by counters: those of a layer in raster order from a few numbers of its row (spec B7), which
+hls_gen/compiler/schedule/raster.py finds.  Golden twin: `counted_taps` in
+tests/hls_gen/compiler/test_schedule_raster.py.
 
     layer row --> place in the kernel, room to the map's edge, lead before it: for x and y
               --> last, new, gap, relative word, kernel row of the tap at hand

@@ -1,5 +1,6 @@
 """Raster order by counters: the same taps as the tables, or no counters at all (spec B7)."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -59,8 +60,61 @@ def chains(draw: st.DrawFn) -> list[Stage]:
 
 
 def taps_of(tables: StageTables) -> list[tuple[int, int, int, bool]]:
+    """Of each valid tap its place in the kernel; which tuple it reads, in the order in which they are sent; how many
+    tuples it claims beyond those claimed so far; and whether it is the last of its window."""
     columns = tables.tap, tables.index, tables.advance, tables.last
     return list(zip(*(c.tolist() for c in columns)))
+
+
+def counted_taps(raster: Raster) -> Iterator[tuple[int, int, int, bool]]:
+    """Every valid tap of a frame in order, as `taps_of` tables has them, by counting alone: golden twin of
+    hls_gen/rtl/sequencer/raster.py, with the same registers."""
+    x, y = raster.x, raster.y
+    x_lead = x.lead
+    x_room = x.room
+    x_at = 0
+    y_lead, y_room, y_at = y.lead, y.room, 0  # at: first valid position of the window
+    top = True  # first row of windows
+    for _ in range(y.windows):
+        left = True  # first window of its row
+        for _ in range(x.windows):
+            x_place = x_lead
+            y_place = y_lead
+            line = y_at * x.size + x_at
+            line_start, before = True, False  # before: the row above was new too
+            index = line
+            last = False
+            while not last:
+                x_last = x_place in (x.kernel - 1, x_room)
+                y_last = y_place in (y.kernel - 1, y_room)
+                last = x_last and y_last
+                line_new = top or y_place >= y.fresh
+                new = line_new and (left or (y_last and x_place >= x.fresh))
+                gap = raster.gap if line_new and left and line_start and before else 0
+                yield y_place * x.kernel + x_place, index, new + gap, last
+                line_start = x_last
+                if x_last:
+                    x_place = x_lead
+                    y_place = y_place + 1
+                    before = line_new
+                    index = line = line + x.size
+                else:
+                    x_place = x_place + 1
+                    index = index + 1
+            left = False
+            x_lead, x_room, x_at = stepped(x, x_lead, x_room, x_at)
+        x_lead = x.lead
+        x_room = x.room
+        x_at = 0
+        y_lead, y_room, y_at = stepped(y, y_lead, y_room, y_at)
+        top = False
+
+
+def stepped(axis: RasterAxis, lead: int, room: int, at: int) -> tuple[int, int, int]:
+    """lead, room and at of the next window."""
+    if lead > axis.step:
+        return lead - axis.step, room - axis.step, at
+    return 0, room - axis.step, at + (axis.cross if lead else axis.step)
 
 
 def even(tables: StageTables) -> bool:
@@ -86,7 +140,7 @@ def test_counters_equal_tables(count):
             counters = Raster.of(tables)
             assert (counters is not None) == even(tables)
             if counters:
-                assert [tuple(t) for t in counters.taps()] == taps_of(tables)
+                assert list(counted_taps(counters)) == taps_of(tables)
 
     check_draws(count, same, chains())
 

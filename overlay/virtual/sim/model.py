@@ -235,10 +235,6 @@ class Simulation(StreamAccess, RegisterAccess):
         """Hold rst high for so many cycles, and empty both queues."""
         self._check(self._call.reset(self._model, cycles))
 
-    def touch(self) -> None:
-        """Start the watchdog anew: something outside of the model counts as progress."""
-        self._call.touch(self._model)
-
     # Looking inside
 
     def dump(self, *, registers: bool = True) -> dict[str, Any]:

@@ -12,17 +12,7 @@ from .library import FAILED, STATE_FIELDS, load
 
 
 class RunningModel:
-    """One instance of a Verilated model, as harness.cpp holds it.
-
-    Parameters
-    ----------
-    library
-        Shared object that ``build_model`` made for this ``stream_bits``.
-    stream_bits
-        Width of both streams, 32 or 64.
-    registers
-        The manifest's ``registers``; may be empty.
-    """
+    """One instance of a Verilated model, as harness.cpp holds it; parameters are those of ``Simulation``."""
 
     def __init__(self, library: Path, stream_bits: int, registers: Sequence[Mapping[str, Any]]):
         self.stream_bits = stream_bits
@@ -66,6 +56,10 @@ class RunningModel:
         values = (ctypes.c_uint64 * len(STATE_FIELDS))()
         self._call.state(self._model, values)
         return dict(zip(STATE_FIELDS, values))
+
+    def touch(self) -> None:
+        """Start the watchdog anew: something outside of the model counts as progress."""
+        self._call.touch(self._model)
 
     def __del__(self) -> None:
         if getattr(self, "_model", None):  # the constructor may have failed before there was one

@@ -6,27 +6,12 @@ at the limit, because a read takes simulated time.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from bitloom.hls_gen.design.registers import shows_progress
 
 from .errors import ProtocolError, SimulationTimeout
-
-
-class Watched(Protocol):
-    """A simulation, as the watchdog sees it (`Simulation`)."""
-
-    def state(self) -> dict[str, int]:
-        """Among others ``progress_cycle``: the cycle of the last progress."""
-        ...
-
-    def try_read(self, offset: int) -> tuple[int, str]:
-        """Value of a register, and the answer of the bus."""
-        ...
-
-    def touch(self) -> None:
-        """Start the count of quiet cycles anew."""
-        ...
+from .registers import RegisterAccess
 
 
 class Watchdog:
@@ -47,7 +32,7 @@ class Watchdog:
         """Quiet cycles after which to ask `is_patient`: first at half of the limit, to compare counters then."""
         return timeout_cycles if self._counts is not None or not self._offsets else max(1, timeout_cycles // 2)
 
-    def is_patient(self, simulation: Watched) -> bool:
+    def is_patient(self, simulation: RegisterAccess) -> bool:
         """Whether to go on with a model whose streams have been quiet until the last `next_look`."""
         if not self._offsets:
             return False
@@ -65,7 +50,7 @@ class Watchdog:
         self._quiet_since = simulation.state()["progress_cycle"]
         return True
 
-    def _read(self, simulation: Watched) -> list[int] | None:
+    def _read(self, simulation: RegisterAccess) -> list[int] | None:
         """Values of the counters; None where the device doesn't answer."""
         try:
             return [simulation.try_read(offset)[0] for offset in self._offsets]

@@ -30,10 +30,8 @@ def plot_confusion(path: Path, title: str, score: Score) -> None:
 
     Raises
     ------
-    ValueError
-        If the file's name has another ending.
-    ImportError
-        If matplotlib is missing.
+    ValueError, ImportError
+        As `bitloom.overlay.picture.check_plot`.
     """
     side = 3.5 + 0.5 * min(len(score.classes), MOST_NUMBERS)
     with picture(path, (side + 1, side)) as axes:

@@ -70,13 +70,7 @@ class Workers:
             yield from map(work, tasks)
 
     def stream(self, work: Callable[[Any], Any], tasks: Iterable[Any]) -> Iterator[Any]:
-        """As ``map``, but a task is asked for only when a process will soon need it: there may be any number of them.
-
-        Raises
-        ------
-        ImportError
-            If a scheduler is given and Dask is missing.
-        """
+        """As ``map``, but a task is asked for only when a process will soon need it: there may be any number."""
         if self.scheduler is not None:
             with _client(self.scheduler) as client:
                 most = AHEAD * max(1, sum(client.ncores().values()))

@@ -267,10 +267,8 @@ def plot_curves(path: Path, title: str, rows: Sequence[LearningRow]) -> None:
 
     Raises
     ------
-    ValueError
-        If the file's name has another ending.
-    ImportError
-        If matplotlib is missing.
+    ValueError, ImportError
+        As `bitloom.overlay.picture.check_plot`.
     """
     with picture(path, (9, 5.5)) as axes:
         axes.set(title=title, xlabel="epochs", ylabel="wrong test images, %", yscale="log")

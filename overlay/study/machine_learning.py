@@ -385,10 +385,8 @@ def plot_timeline(path: Path, title: str, work: Sequence[Work]) -> None:
 
     Raises
     ------
-    ValueError
-        If the file's name has another ending.
-    ImportError
-        If matplotlib is missing.
+    ValueError, ImportError
+        As `bitloom.overlay.picture.check_plot`.
     """
     with picture(path, (11, 3.2)) as axes:
         first = min(item.begin for item in work)

@@ -182,10 +182,8 @@ def plot_training(path: Path, title: str, runs: Sequence[TrainingRun]) -> None:
 
     Raises
     ------
-    ValueError
-        If the file's name has another ending.
-    ImportError
-        If matplotlib is missing.
+    ValueError, ImportError
+        As `bitloom.overlay.picture.check_plot`.
     """
     with picture(path, (9, 5.5)) as axes:
         axes.set(xlabel="epochs", ylabel="right images, %")

@@ -89,23 +89,8 @@ class SimulatedMachine:
         self.simulation.write_register(training_register(name).offset, value)
 
     def run(self, data: Array | Iterable[int] = ()) -> list[Array]:
-        """Run the program to END, as `Interpreter.run`.
-
-        Parameters
-        ----------
-        data : (n,) integers
-            32-bit words that IO takes.
-
-        Returns
-        -------
-        list of (...) uint32
-            Words that IO gave, cut after each word with tlast.
-
-        Raises
-        ------
-        MachineFault
-            A rule was broken; the machine is reset, and the program loaded again.
-        """
+        """Run the program to END, as `Interpreter.run`; after a fault the machine is reset, and the program loaded
+        again."""
         self.write("CONTROL", _bit("CONTROL", "CLEAR_COUNTERS"))
         self.simulation.send(run_packet(np.asarray(data, np.int64)), last=True)
         self.simulation.run(interrupt=True)

@@ -107,8 +107,8 @@ def loader(library: Library, design: Design) -> Block:
     frames = frames_in_flight(c, header, judgement, start, frame_left)
     # reset of the NPUs: a register that all of them read, without logic between it and their hundreds of registers
     restart = b.output_reg("restart", init=1)
-    b.on(frames.accept_load, (restart, 1))
     b.on(frames.accept_frame, (restart, 0))
+    b.on(frames.accept_load, (restart, 1))
     begins = {"LOAD": [frames.accept_load], "FRAME": [frames.accept_frame]}
     if target.is_weights is not None:
         whole = last_row_of_layer(header, target, cursor, word)

@@ -424,15 +424,22 @@ class _BlockRegisters:
     """Assignments, in order: later ones win."""
 
     def update(self, condition: Signal | None, values: list[tuple[Signal, Signal]]) -> None:
-        """Assign ``values`` where ``condition`` holds. They join an earlier update with the same condition, unless one
-        behind it assigns one of the same registers."""
+        """Assign ``values`` where ``condition`` holds, in one update with the latest one of the same condition, so that
+        an always block asks a condition once. The values go to that update, or that update moves to the end, unless an
+        update in between assigns one of the registers that would be assigned earlier, or later."""
         new = _Update(condition, values)
-        for update in reversed(self.updates):
-            if str(update.condition) == str(condition):
+        between: set[str] = set()
+        for k, update in reversed(list(enumerate(self.updates))):
+            if str(update.condition) != str(condition):
+                between |= update.registers
+                continue
+            if not between & new.registers:
                 update.values += values
                 return
-            if update.registers & new.registers:
-                break
+            if not between & update.registers:
+                self.updates.append(_Update(condition, self.updates.pop(k).values + values))
+                return
+            break
         self.updates.append(new)
 
     def always(self, m: Module, clock: Signal, reset: Signal | None) -> None:

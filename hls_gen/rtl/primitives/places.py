@@ -33,8 +33,9 @@ class Places:
             The item at hand is done. It may come late: it only enables the registers.
         begins : Signal
             The first item will be at hand, of as many as ``number`` says; until the last one is done it says the same.
+            Not in a cycle with ``moves``.
         """
         b = self._b
         w = width(self._number)
-        b.on(moves, (self._next, add(self._next, 1, w)), (self.last, eq(self._next, self._number)))
         b.on(begins, (self._next, 2 % (1 << w)), (self.last, eq(self._number, 1)))
+        b.on(moves, (self._next, add(self._next, 1, w)), (self.last, eq(self._next, self._number)))

@@ -78,7 +78,25 @@ def tflite_bytes(
     shapes
         By number, shapes that the file states of tensors in place of their own.
     """
-    return _File().bytes(tensors, operators, outputs, codes, shapes or {})
+    file = _File()
+    buffers = [file.table("Buffer")]
+    written = []
+    for number, tensor in enumerate(tensors):
+        data = file.b.CreateByteVector(tensor.data) if tensor.data else None
+        buffers.append(file.table("Buffer", Data=data))
+        written.append(file.tensor(tensor, (shapes or {}).get(number, tensor.shape), len(buffers) - 1))
+    kinds = sorted({operator.kind for operator in operators})
+    nodes = [file.operator(kinds, operator) for operator in operators]
+    words = [file.code(kind, codes) for kind in kinds]
+    inputs = file.numbers([0], np.int32)
+    leaving = file.numbers(outputs, np.int32)
+    tables, operations = file.tables(written), file.tables(nodes)
+    name = file.b.CreateString("main")
+    graph = file.table("SubGraph", Tensors=tables, Inputs=inputs, Outputs=leaving, Operators=operations, Name=name)
+    graphs, contents, table = file.tables([graph]), file.tables(buffers), file.tables(words)
+    model = file.table("Model", Version=3, OperatorCodes=table, Subgraphs=graphs, Buffers=contents)
+    file.b.Finish(model, file_identifier=MARK)
+    return bytes(file.b.Output())
 
 
 class _File:
@@ -89,82 +107,54 @@ class _File:
         import tflite
 
         self._schema = tflite
-        self._b = flatbuffers.Builder(1024)
+        self.b = flatbuffers.Builder(1024)
 
-    def bytes(
-        self,
-        tensors: Sequence[TfliteTensor],
-        operators: Sequence[TfliteOperator],
-        outputs: Sequence[int],
-        codes: Sequence[str],
-        shapes: Mapping[int, tuple[int, ...]],
-    ) -> bytes:
-        """The file."""
-        buffers = [self._table("Buffer")]
-        written = []
-        for number, tensor in enumerate(tensors):
-            data = self._b.CreateByteVector(tensor.data) if tensor.data else None
-            buffers.append(self._table("Buffer", Data=data))
-            written.append(self._tensor(tensor, shapes.get(number, tensor.shape), len(buffers) - 1))
-        kinds = sorted({operator.kind for operator in operators})
-        nodes = [self._operator(kinds, operator) for operator in operators]
-        words = [self._code(kind, codes) for kind in kinds]
-        inputs = self._numbers([0], np.int32)
-        leaving = self._numbers(outputs, np.int32)
-        tables, operations = self._tables(written), self._tables(nodes)
-        name = self._b.CreateString("main")
-        graph = self._table("SubGraph", Tensors=tables, Inputs=inputs, Outputs=leaving, Operators=operations, Name=name)
-        graphs, data, table = self._tables([graph]), self._tables(buffers), self._tables(words)
-        model = self._table("Model", Version=3, OperatorCodes=table, Subgraphs=graphs, Buffers=data)
-        self._b.Finish(model, file_identifier=MARK)
-        return bytes(self._b.Output())
-
-    def _table(self, name: str, **fields: Any) -> int:
-        getattr(self._schema, f"{name}Start")(self._b)
+    def table(self, name: str, **fields: Any) -> int:
+        getattr(self._schema, f"{name}Start")(self.b)
         for key, value in fields.items():
             if value is not None:
-                getattr(self._schema, f"{name}Add{key}")(self._b, value)
-        return getattr(self._schema, f"{name}End")(self._b)  # type: ignore[no-any-return]
+                getattr(self._schema, f"{name}Add{key}")(self.b, value)
+        return getattr(self._schema, f"{name}End")(self.b)  # type: ignore[no-any-return]
 
-    def _tables(self, offsets: Sequence[int]) -> int:
-        self._b.StartVector(4, len(offsets), 4)
+    def tables(self, offsets: Sequence[int]) -> int:
+        self.b.StartVector(4, len(offsets), 4)
         for offset in reversed(offsets):
-            self._b.PrependUOffsetTRelative(offset)
-        return self._b.EndVector()  # type: ignore[no-any-return]
+            self.b.PrependUOffsetTRelative(offset)
+        return self.b.EndVector()  # type: ignore[no-any-return]
 
-    def _numbers(self, values: Sequence[Any], dtype: Any) -> int | None:
-        return self._b.CreateNumpyVector(np.array(values, dtype)) if len(values) else None
+    def numbers(self, values: Sequence[Any], dtype: Any) -> int | None:
+        return self.b.CreateNumpyVector(np.array(values, dtype)) if len(values) else None
 
-    def _code(self, kind: str, codes: Sequence[str]) -> int:
+    def code(self, kind: str, codes: Sequence[str]) -> int:
         words = self._schema.BuiltinOperator
         code = getattr(words, kind, words.CUSTOM)
-        custom = self._b.CreateString(kind) if code == words.CUSTOM else None
+        custom = self.b.CreateString(kind) if code == words.CUSTOM else None
         numbers = {field: min(code, MOST_OLD_CODE) if field == OLD_CODE else code for field in codes}
-        return self._table("OperatorCode", Version=1, CustomCode=custom, **numbers)
+        return self.table("OperatorCode", Version=1, CustomCode=custom, **numbers)
 
-    def _tensor(self, tensor: TfliteTensor, shape: tuple[int, ...], buffer: int) -> int:
-        sizes = self._numbers(shape, np.int32)
-        name = self._b.CreateString(tensor.name)
-        scale, zero = self._numbers(tensor.scale, np.float32), self._numbers(tensor.zero, np.int64)
+    def tensor(self, tensor: TfliteTensor, shape: tuple[int, ...], buffer: int) -> int:
+        sizes = self.numbers(shape, np.int32)
+        name = self.b.CreateString(tensor.name)
+        scale, zero = self.numbers(tensor.scale, np.float32), self.numbers(tensor.zero, np.int64)
         quantisation = None
         if tensor.scale:
-            quantisation = self._table(
+            quantisation = self.table(
                 "QuantizationParameters", Scale=scale, ZeroPoint=zero, QuantizedDimension=tensor.axis
             )
         kind = getattr(self._schema.TensorType, tensor.kind)
-        return self._table("Tensor", Shape=sizes, Type=kind, Buffer=buffer, Name=name, Quantization=quantisation)
+        return self.table("Tensor", Shape=sizes, Type=kind, Buffer=buffer, Name=name, Quantization=quantisation)
 
-    def _operator(self, kinds: Sequence[str], operator: TfliteOperator) -> int:
+    def operator(self, kinds: Sequence[str], operator: TfliteOperator) -> int:
         kind, inputs, outputs, options, fields = operator
-        table = self._table(options, **fields) if options else None
+        table = self.table(options, **fields) if options else None
         custom = None
         if fields and not options:
             from flatbuffers import flexbuffers
 
-            custom = self._b.CreateByteVector(bytes(flexbuffers.Dumps(fields)))
-        read, written = self._numbers(inputs, np.int32), self._numbers(outputs, np.int32)
+            custom = self.b.CreateByteVector(bytes(flexbuffers.Dumps(fields)))
+        read, written = self.numbers(inputs, np.int32), self.numbers(outputs, np.int32)
         union = getattr(self._schema.BuiltinOptions, options) if options else None
-        return self._table(
+        return self.table(
             "Operator",
             OpcodeIndex=kinds.index(kind),
             Inputs=read,

@@ -22,10 +22,10 @@ from bitloom.overlay.explore.tries import Row
 from bitloom.overlay.explore.workers import Workers
 from bitloom.overlay.picture import check_plot
 from bitloom.overlay.platform.board_file import find_board
-from bitloom.overlay.platform.boards import CLOCK_MHZ, Board
+from bitloom.overlay.platform.boards import CLOCK_MHZ, RESOURCES, Board
 
 from . import interrupted
-from .found_designs import RESOURCES, called, number, show_front, show_npus
+from .found_designs import called, number, show_front, show_npus
 from .option_groups import GroupedCommand, option_group
 from .options import (
     LATENCY,
@@ -194,7 +194,7 @@ def explore_command(
             }
         )
     else:
-        show_front(name, explored, on, clock.mhz)
+        show_front(front, explored)
         if each is not None:
             click.echo(f"each design of the front: {_command(networks, each / 'N.json', budget['board_name'])}")
         click.echo(f"{explored.tried} designs were tried; varied beside the foldings: {', '.join(explored.varied)}")

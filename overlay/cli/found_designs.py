@@ -6,11 +6,11 @@ import click
 
 from bitloom.hls_gen.design.flat import DEFAULTS
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.overlay.explore.front import Front
 from bitloom.overlay.explore.search import Explored
 from bitloom.overlay.explore.searched import SEARCHED
 from bitloom.overlay.explore.tries import Row
 from bitloom.overlay.explore.variations import setting_of
-from bitloom.overlay.platform.boards import RESOURCES, Board
 
 from .show import grid
 
@@ -29,25 +29,14 @@ HEADER = [
 ]
 
 
-def show_front(name: str, explored: Explored, on: Board | None, clock_mhz: float) -> None:
-    """Print the front and the chosen design, or the nearest one, the largest share of the board last.
-
-    Parameters
-    ----------
-    name
-        Of the networks.
-    explored
-        Designs that the search found.
-    on
-        The board, if one was given.
-    clock_mhz
-        Clock for frames a second.
-    """
-    rows = [front_row(str(k + 1), row, on, clock_mhz) for k, row in enumerate(explored.front)]
+def show_front(front: Front, explored: Explored) -> None:
+    """Print the front of what a search found and the chosen design, or the nearest one, the largest share of the board
+    last."""
+    rows = [front_row(str(k + 1), row, front) for k, row in enumerate(explored.front)]
     if explored.shown is not None:
-        rows.append(front_row(called(explored), explored.shown, on, clock_mhz))
-    title = f"{name}: Pareto front" + ("" if explored.best else "; nothing fits the budget")
-    grid(title, HEADER + [f"of {on.name}" if on else ""] * bool(on), rows)
+        rows.append(front_row(called(explored), explored.shown, front))
+    title = f"{front.network}: Pareto front" + ("" if explored.best else "; nothing fits the budget")
+    grid(title, HEADER + ([f"of {front.board.name}"] if front.board else []), rows)
     each = (explored.shown or explored.front[0]).figures.each
     if each:
         told = ", ".join(f"{network} {number(cycles)}" for network, cycles in each.items())
@@ -60,28 +49,25 @@ def called(explored: Explored) -> str:
     return "chosen" if explored.best else "nearest"
 
 
-def front_row(name: str, row: Row, on: Board | None, clock_mhz: float) -> list[str]:
-    """Cells of one design, which the table calls ``name``; other parameters as of `show_front`."""
+def front_row(name: str, row: Row, front: Front) -> list[str]:
+    """Cells of one design, which the table calls ``name``."""
     f = row.figures
     a = row.figures.area
-    rate = f"{clock_mhz * 1e6 / f.cycles:,.0f}"
-    cells = [
+    share = front.share(f)
+    return [
         name,
         row.candidate.topology,
         f"{f.lanes:,}",
         number(f.cycles),
-        rate,
+        f"{front.frames_per_second(f):,.0f}",
         f"{f.latency:,}",
         f"{f.lut:,}",
         f"{a.lutram:,}",
         f"{a.bram36:g}",
         str(a.dsp),
         setting_of(row.candidate).words,
+        *([f"{share[0]:.0%} {share[1]}"] if share else []),
     ]
-    if on is None:
-        return cells
-    share, key = max((share, key) for key, share in on.shares(a).items())
-    return [*cells, f"{share:.0%} {RESOURCES[key]}"]
 
 
 def show_npus(name: str, best: Row, names: Sequence[str]) -> None:

@@ -19,7 +19,7 @@ from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.candidate import NPU_KEYS, Candidate
 from bitloom.overlay.explore.figures import Figures
-from bitloom.overlay.explore.front import read_front
+from bitloom.overlay.explore.front import Front, read_front
 from bitloom.overlay.explore.journal import Journal
 from bitloom.overlay.explore.search import Counter, Explored
 from bitloom.overlay.explore.task import Task
@@ -160,7 +160,7 @@ def test_a_board_keeps_a_margin_and_rates_are_told() -> None:
 def test_cycles_have_all_their_digits(value: float, shown: str) -> None:
     candidate = Candidate("net", (Npu.of(),), (0,))
     row = Row(candidate, Figures(Resources(lut=1_234_567), 4, value, 5), 1, False)
-    assert front_row("1", row, None, 100)[3] == shown
+    assert front_row("1", row, Front(network="net", points=()))[3] == shown
     missed = _missed(Explored((row,), None, row), Budget(cycles=10, lut=100))
     times = f"{float(value) / 10:,.1f}".removesuffix(".0")
     assert missed == (

@@ -15,9 +15,8 @@ from types import TracebackType
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from bitloom.hls_gen.design.dma import VLNV as DMA_VLNV
-from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.manifest_parts import CoreManifest
 from bitloom.hls_gen.design.registers import VERSION, VERSION_REGISTER
-from bitloom.hls_gen.design.training_manifest import TrainingManifest
 
 from .cores import active_device, driver_of, find_core
 from .errors import DesignMismatch, DeviceError, DeviceTaken, DigestMismatch, TransferError
@@ -26,7 +25,7 @@ from .pynq_api import DMA, pynq
 from .registers import Registers
 from .waiting import Waiting
 
-AnyManifest = TypeVar("AnyManifest", bound="Manifest | TrainingManifest")
+AnyManifest = TypeVar("AnyManifest", bound=CoreManifest)
 D = TypeVar("D", bound="Device[Any]")
 
 
@@ -262,7 +261,7 @@ class Device(ABC, Generic[AnyManifest]):
                 self._waiting.give_up(f"a soft reset must end, got none for {timeout} s")
 
 
-def _check_identity(registers: Registers, manifest: Manifest | TrainingManifest, name: str) -> None:
+def _check_identity(registers: Registers, manifest: CoreManifest, name: str) -> None:
     """Raise DesignMismatch unless the core that answers is the manifest's."""
     ident = registers.read("IDENT")
     if ident != manifest.ident:

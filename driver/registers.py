@@ -3,9 +3,8 @@
 from dataclasses import asdict
 from typing import Any
 
-from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.manifest_parts import CoreManifest
 from bitloom.hls_gen.design.registers import DIGEST_REGISTERS, shows_progress
-from bitloom.hls_gen.design.training_manifest import TrainingManifest
 
 from .state import npu_state
 
@@ -13,7 +12,7 @@ from .state import npu_state
 class Registers:
     """Registers of one core. ``core`` has ``read(offset)`` and ``write(offset, value)``, as pynq's DefaultIP."""
 
-    def __init__(self, core: Any, manifest: Manifest | TrainingManifest) -> None:
+    def __init__(self, core: Any, manifest: CoreManifest) -> None:
         self._core = core
         self.manifest = manifest
 

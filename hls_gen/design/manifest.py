@@ -5,21 +5,18 @@ numbers and error codes from here and from nowhere else, so that it fits the har
 """
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from bitloom.golden.reading.json_text import read_json
 from bitloom.hls_gen.design.memories.memory import Memory
 from bitloom.hls_gen.design.memories.memory_map import memory_map, memory_of
 
 from .design import STREAM_BITS, Design
-from .fields import named
 from .gearbox import gear, geared
-from .headers import MAGIC, ErrorCode, errors, kinds
-from .manifest_parts import check_interface, read_errors, read_registers
+from .headers import MAGIC, errors, kinds
+from .manifest_parts import CoreManifest, check_interface, read_errors, read_registers
 from .npu import Npu
 from .reader import Reader
-from .registers import IDENT, VERSION, Register, counter_names, register_map
+from .registers import IDENT, VERSION, counter_names, register_map
 
 FORMAT = "bitloom-manifest"
 FORMAT_VERSION = 1
@@ -30,23 +27,17 @@ VLNV = f"bitloom:bitloom:npu:{VERSION['MAJOR']}.{VERSION['MINOR']}"
 
 
 @dataclass(frozen=True)
-class Manifest:
-    """A build's manifest, checked."""
+class Manifest(CoreManifest):
+    """The manifest of an inference engine, checked."""
+
+    ident: ClassVar[int] = IDENT
 
     design: Design
     """The hardware that was built."""
-    digest: str
-    """64 hex digits, of the generated Verilog; registers DIGEST_0 to DIGEST_3 show the first 32."""
-    registers: tuple[Register, ...]
-    """The register map."""
     packet_magic: int
     """Top byte of a header."""
     packet_kinds: dict[str, int]
     """Numbers of the kinds LOAD, FRAME and, where weights may be streamed, WEIGHTS."""
-    errors: tuple[ErrorCode, ...]
-    """Errors that register ERROR_CODE may name."""
-    vlnv: str = VLNV
-    """Vendor:library:name:version of the core."""
     verilog: str = f"{TOP}.v"
     """Name of the file that the top module is in."""
 
@@ -66,7 +57,8 @@ class Manifest:
         Manifest
             With registers, kinds of packets and errors as the hardware of today has them.
         """
-        return cls(design, digest, tuple(register_map(design)), MAGIC, kinds(design), errors(design))
+        registers = tuple(register_map(design))
+        return cls(digest, registers, errors(design), VLNV, design, MAGIC, kinds(design))
 
     @property
     def name(self) -> str:
@@ -84,11 +76,6 @@ class Manifest:
         return self.design.stream_bits
 
     @property
-    def ident(self) -> int:
-        """Content of register IDENT."""
-        return IDENT
-
-    @property
     def counters(self) -> tuple[str, ...]:
         """Names of the registers that count."""
         return counter_names(self.design)
@@ -98,20 +85,11 @@ class Manifest:
         """32-bit words in a stream word: 1 or 2."""
         return self.stream_bits // 32
 
-    def register(self, name: str) -> Register:
-        """The register of that name; KeyError with the names that exist."""
-        return named(self.registers, name, "register")
-
     def memory(self, npu: int, name: str) -> Memory:
         """Memory ``name`` of NPU ``npu``; KeyError with the names or numbers that exist."""
         if not 0 <= npu < len(self.npus):
             raise KeyError(f"npu must be 0..{len(self.npus) - 1}, got {npu}")
         return memory_of(self.npus[npu], name)
-
-    def error(self, code: int) -> ErrorCode:
-        """The error of that code; an unknown code becomes an error named UNKNOWN."""
-        known = {e.code: e for e in self.errors}
-        return known.get(code, ErrorCode(code, "UNKNOWN", "the manifest knows the error code"))
 
     def padded(self, bits: int) -> int:
         """32-bit words that ``bits`` bits take in the stream, padding to the stream word included."""
@@ -139,29 +117,6 @@ class Manifest:
             "top": TOP,
             "verilog": self.verilog,
         }
-
-    @classmethod
-    def load(cls, path: str | Path) -> "Manifest":
-        """Read a manifest file.
-
-        Parameters
-        ----------
-        path
-            The file.
-
-        Returns
-        -------
-        Manifest
-            The manifest in the file.
-
-        Raises
-        ------
-        FileNotFoundError
-            There is no such file.
-        ValueError
-            It is no manifest, or one that contradicts itself: one line with file, rule and value.
-        """
-        return cls.from_dict(read_json(path, "a manifest"), str(path))
 
     @classmethod
     def from_dict(cls, data: Any, name: str = "manifest") -> "Manifest":

@@ -1,12 +1,15 @@
-"""Reading of the parts that manifests of inference engines and of training machines have in common: registers and error
-codes."""
+"""What manifests of inference engines (manifest.py) and of training machines (training_manifest.py) have in common."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import Any
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
 
 from bitloom.golden.names import check_name
+from bitloom.golden.reading.json_text import read_json
 
-from .fields import Field
+from .fields import Field, named
 from .headers import ErrorCode
 from .reader import Reader
 from .registers import ACCESS, ADDRESS_BITS, Register
@@ -15,6 +18,71 @@ FIELD_KEYS = ("name", "lsb", "width", "description")
 """Keys of a register's field in a manifest."""
 REGISTER_SPACE = 1 << ADDRESS_BITS
 """Bytes of the AXI4-Lite address space."""
+M = TypeVar("M", bound="CoreManifest")
+
+
+@dataclass(frozen=True)
+class CoreManifest(ABC):
+    """The manifest of a core, checked: what its build says about the hardware."""
+
+    ident: ClassVar[int]
+    """Content of register IDENT."""
+
+    digest: str
+    """64 hex digits, of the generated Verilog; registers DIGEST_0 to DIGEST_3 show the first 32."""
+    registers: tuple[Register, ...]
+    """The register map."""
+    errors: tuple[ErrorCode, ...]
+    """Errors that register ERROR_CODE may name."""
+    vlnv: str
+    """Vendor:library:name:version of the core."""
+
+    @property
+    @abstractmethod
+    def stream_bits(self) -> int:
+        """Width of the stream between host and core."""
+
+    @property
+    @abstractmethod
+    def counters(self) -> tuple[str, ...]:
+        """Names of the registers that count."""
+
+    def register(self, name: str) -> Register:
+        """The register of that name; KeyError with the names that exist."""
+        return named(self.registers, name, "register")
+
+    def error(self, code: int) -> ErrorCode:
+        """The error of that code; an unknown code becomes an error named UNKNOWN."""
+        known = {e.code: e for e in self.errors}
+        return known.get(code, ErrorCode(code, "UNKNOWN", "the manifest knows the error code"))
+
+    @classmethod
+    def load(cls: type[M], path: str | Path) -> M:
+        """Read a manifest file.
+
+        Parameters
+        ----------
+        path
+            The file.
+
+        Returns
+        -------
+        CoreManifest
+            The manifest in the file, of the class of which this is asked.
+
+        Raises
+        ------
+        FileNotFoundError
+            There is no such file.
+        ValueError
+            It is no such manifest, or one that contradicts itself: one line with file, rule and value.
+        """
+        return cls.from_dict(read_json(path, "a manifest"), str(path))
+
+    @classmethod
+    @abstractmethod
+    def from_dict(cls: type[M], data: Any, name: str = "manifest") -> M:
+        """Manifest of the data that ``to_dict`` gives; ValueError, which begins with ``name``, if it is none."""
 
 
 def _fields(reader: Reader, entries: list[Any], width: int) -> tuple[Field, ...]:

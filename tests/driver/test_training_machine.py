@@ -3,6 +3,7 @@
 import asyncio
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pynq
@@ -168,13 +169,13 @@ def test_a_training_that_does_not_fit(machine):
 
 def test_another_machine(machine, bit, board, tmp_path):
     manifest = TrainingManifest.load(bit.with_suffix(".manifest.json"))
-    other = TrainingManifest("other", manifest.machine, "ab" * 32)
+    other = replace(manifest, name="other", digest="ab" * 32)
     with pytest.raises(DigestMismatch) as error:
         TrainingMachine(machine.overlay, manifest=other)
     assert str(error.value) == (
         f"{bit.stem}: the hardware must have the manifest's digest {'ab' * 16}, got {manifest.digest[:32]}"
     )
-    wrong = TrainingManifest("other", manifest.machine, manifest.digest, vlnv="bitloom:bitloom:npu:0.2")
+    wrong = replace(manifest, name="other", vlnv="bitloom:bitloom:npu:0.2")
     with pytest.raises(DesignMismatch) as error:
         TrainingMachine(machine.overlay, manifest=wrong)
     assert str(error.value) == (

@@ -17,7 +17,7 @@ from .top import top
 
 def training_manifest(name: str, machine: MachineParameters) -> TrainingManifest:
     """The manifest of a build of that name; its digest is that of `training_verilog`'s text."""
-    return TrainingManifest(name, machine, _digest(machine))
+    return TrainingManifest(name=name, machine=machine, digest=_digest(machine))
 
 
 @lru_cache(maxsize=8)

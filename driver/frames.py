@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from bitloom.golden.integers import integer
 from bitloom.hls_gen.design.headers import HEADER_WORDS, Words
 from bitloom.hls_gen.design.manifest import Manifest
-from bitloom.hls_gen.design.packets import cleared, frame_header, packets, pieces, renumber, transfers
+from bitloom.hls_gen.design.packets import cleared, frame_header, packets, renumber, split_packets, transfers
 from bitloom.hls_gen.design.program import Program
 
 from .errors import DigestMismatch
@@ -56,7 +56,7 @@ class Frames:
         self._limit = limit
         cut = program.weights_before
         before, after = (
-            [] if not len(part) else list(pieces(manifest, part, limit, f"{program.name}: weights", "WEIGHTS"))
+            [] if not len(part) else list(split_packets(manifest, part, limit, f"{program.name}: weights", "WEIGHTS"))
             for part in (program.weights[:cut], program.weights[cut:])
         )
         self._before, self._after = _joined(before), _joined(after)

@@ -208,29 +208,11 @@ def packets(
 
 
 def cleared(manifest: Manifest, words: Array, name: str = "program") -> Words:
-    """Make LOAD packets that write 0 to the rows of all memories that a run of LOAD packets leaves as they are.
+    """Make LOAD packets that write 0 to the rows of all memories that a run of LOAD packets leaves as they are, one for
+    each run of such rows. Parameters and ValueError are as of ``packets``.
 
     Sent in front of the run, they make the content of every memory a function of the run alone: nothing is left of the
     program that was there before.
-
-    Parameters
-    ----------
-    manifest
-        Of the design.
-    words
-        (n,) uint32, packet after packet.
-    name
-        Beginning of messages.
-
-    Returns
-    -------
-    ndarray
-        (m,) uint32, a packet for each run of such rows.
-
-    Raises
-    ------
-    ValueError
-        As ``packets``.
     """
     left = {(n, m.name): np.ones(m.depth + 2, bool) for n, npu in enumerate(manifest.npus) for m in memory_map(npu)}
     for header, memory, rows in packets(manifest, words, name):
@@ -246,69 +228,27 @@ def cleared(manifest: Manifest, words: Array, name: str = "program") -> Words:
 
 
 def transfers(manifest: Manifest, words: Array, limit: int, name: str = "program") -> Iterator[Words]:
-    """Cut a run of LOAD packets into transfers, each of which ends where a packet ends.
-
-    Parameters
-    ----------
-    manifest
-        Of the design.
-    words
-        (n,) uint32, packet after packet.
-    limit
-        Words of a transfer at most. A longer packet becomes several packets, for consecutive rows.
-    name
-        Beginning of messages.
-
-    Yields
-    ------
-    ndarray
-        (words of the transfer,) uint32.
-
-    Raises
-    ------
-    ValueError
-        A single row doesn't fit a transfer, or as ``packets``.
-    """
+    """Cut a run of LOAD packets into transfers of at most ``limit`` words, each of which ends where a packet ends.
+    Other parameters and ValueError are as of ``split_packets``."""
     waiting: list[Words] = []
     room = limit
-    for piece in pieces(manifest, words, limit, name):
-        if len(piece) > room:
+    for packet in split_packets(manifest, words, limit, name):
+        if len(packet) > room:
             yield np.concatenate(waiting)
             waiting = []
             room = limit
-        waiting.append(piece)
-        room -= len(piece)
+        waiting.append(packet)
+        room -= len(packet)
     if waiting:
         yield np.concatenate(waiting)
 
 
-def pieces(manifest: Manifest, words: Array, limit: int, name: str = "program", kind: str = "LOAD") -> Iterator[Words]:
-    """Take a run of packets apart into packets of at most ``limit`` words; a longer one becomes several, for
-    consecutive rows.
-
-    Parameters
-    ----------
-    manifest
-        Of the design.
-    words
-        (n,) uint32, packet after packet.
-    limit
-        Words of a piece at most.
-    name
-        Beginning of messages.
-    kind
-        Kind that all packets must have. Of a WEIGHTS packet's pieces only the last one has ``last``.
-
-    Yields
-    ------
-    ndarray
-        (words of the piece,) uint32.
-
-    Raises
-    ------
-    ValueError
-        A single row doesn't fit a piece, or as ``packets``.
-    """
+def split_packets(
+    manifest: Manifest, words: Array, limit: int, name: str = "program", kind: str = "LOAD"
+) -> Iterator[Words]:
+    """Cut a run of packets into packets of at most ``limit`` words: a longer one becomes several, for consecutive rows.
+    Of the packets that a WEIGHTS packet becomes, only the last one has ``last``. Other parameters are as of
+    ``packets``; ValueError, too, and where a row with its header is longer than ``limit``."""
     for header, memory, rows in packets(manifest, words, name, kind):
         most = (limit - HEADER_WORDS) // rows.shape[1]
         if most < 1:

@@ -8,7 +8,7 @@ import pytest
 from bitloom.driver.frames import Frames
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.packet_text import describe_header
-from bitloom.hls_gen.design.packets import frame_header, load_packet, packets, pieces, weights_packet
+from bitloom.hls_gen.design.packets import frame_header, load_packet, packets, split_packets, weights_packet
 from bitloom.hls_gen.design.program import Program
 from tests.cases import random_images
 from tests.errors import value_error
@@ -58,11 +58,11 @@ def test_weights_packet_refuses():
 
 @pytest.mark.parametrize("stream_bits", [32, 64])
 @pytest.mark.parametrize("limit", [8, 9, 20, 1000])
-def test_pieces(stream_bits, limit):
-    """All rows in order; ``last`` on the last piece of a layer alone."""
+def test_split_packets(stream_bits, limit):
+    """All rows in order; ``last`` on the last packet of a layer alone."""
     m = streaming(stream_bits)
     whole = program(m).weights
-    parts = list(pieces(m, whole, limit, kind="WEIGHTS"))
+    parts = list(split_packets(m, whole, limit, kind="WEIGHTS"))
     assert max(map(len, parts)) <= limit
     heads = [header for header, _, _ in packets(m, np.concatenate(parts), kind="WEIGHTS")]
     ends = [h.address + h.length for h in heads if h.last]

@@ -21,7 +21,7 @@ from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.headers import BAD_ORDER, BAD_PROGRAM, BAD_RANGE, PacketHeader
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.packets import frame_header, pieces, renumber
+from bitloom.hls_gen.design.packets import frame_header, renumber, split_packets
 from bitloom.hls_gen.design.signature import loads_signature
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.virtual.sim import Simulation
@@ -78,7 +78,7 @@ def rig(request: pytest.FixtureRequest) -> Iterator[tuple[Rig, tuple[str, ...]]]
         header = frame_header(manifest, program.frame_words, k == FRAMES - 1, signature=asked)
         frames.append(np.concatenate([header, payload]))
         renumber(frames[-1], np.array(k))
-    loads = list(pieces(manifest, program.parameters, 1 << 20))
+    loads = list(split_packets(manifest, program.parameters, 1 << 20))
     with Simulation.build(verilog.text, stream_bits=32, registers=manifest.to_dict()["registers"]) as simulation:
         ready = Rig(simulation, manifest, loads, frames, np.zeros(0, np.uint32))
         ready.reset()

@@ -20,7 +20,7 @@ from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
 from bitloom.hls_gen.design.headers import BAD_ORDER, BAD_PROGRAM
 from bitloom.hls_gen.design.manifest import Manifest
-from bitloom.hls_gen.design.packets import frame_header, pieces, renumber
+from bitloom.hls_gen.design.packets import frame_header, renumber, split_packets
 from bitloom.hls_gen.design.registers import ADDRESS_BITS
 from bitloom.hls_gen.design.signature import loads_signature
 from bitloom.hls_gen.rtl.generate import generate
@@ -98,7 +98,7 @@ def rig(request) -> Iterator[Rig]:
     program = compile_model(model, manifest)
     assert (len(program.weights) > 0) == (make is streamed_weights)
     images = random_images(model, FRAMES, np.random.default_rng(6))
-    loads = list(pieces(manifest, program.parameters, 1 << 20))
+    loads = list(split_packets(manifest, program.parameters, 1 << 20))
     payloads = program.pack_images(images)
     asked = loads_signature(manifest, program.parameters)
     cut = program.weights_before
@@ -109,7 +109,7 @@ def rig(request) -> Iterator[Rig]:
                 header = frame_header(manifest, program.frame_words, k == FRAMES - 1, signature=asked)
                 frames.append(np.concatenate([header, payload]))
             elif len(part):
-                frames += pieces(manifest, part, 1 << 20, kind="WEIGHTS")
+                frames += split_packets(manifest, part, 1 << 20, kind="WEIGHTS")
     for number, packet in enumerate(frames):
         renumber(packet, np.array(number))
     with Simulation.build(text, stream_bits=stream_bits, registers=manifest.to_dict()["registers"]) as simulation:

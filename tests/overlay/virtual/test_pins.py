@@ -14,7 +14,7 @@ from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
 from bitloom.hls_gen.design.headers import TRUNCATED
 from bitloom.hls_gen.design.manifest import Manifest
-from bitloom.hls_gen.design.packets import frame_header, pieces, renumber
+from bitloom.hls_gen.design.packets import frame_header, renumber, split_packets
 from bitloom.hls_gen.design.signature import loads_signature
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.hls_gen.rtl.shell.top import top
@@ -93,16 +93,16 @@ def device(request):
     manifest = Manifest.from_dict(generate(design).manifest)
     program = compile_model(model, manifest)
     images = random_images(model, FRAMES, np.random.default_rng(6))
-    packets = list(pieces(manifest, program.parameters, 1 << 20))
+    packets = list(split_packets(manifest, program.parameters, 1 << 20))
     asked = loads_signature(manifest, program.parameters)
     cut = program.weights_before
     frames = list[np.ndarray]()
     for k, payload in enumerate(program.pack_images(images)):
-        frames += pieces(manifest, program.weights[:cut], 1 << 20, kind="WEIGHTS") if cut else []
+        frames += split_packets(manifest, program.weights[:cut], 1 << 20, kind="WEIGHTS") if cut else []
         header = frame_header(manifest, program.frame_words, k == FRAMES - 1, signature=asked)
         frames.append(np.concatenate([header, payload]))
         after = program.weights[cut:]
-        frames += pieces(manifest, after, 1 << 20, kind="WEIGHTS") if len(after) else []
+        frames += split_packets(manifest, after, 1 << 20, kind="WEIGHTS") if len(after) else []
     for number, packet in enumerate(frames):
         renumber(packet, np.array(number))
     with Bench(top(design, manifest.digest)) as bench:

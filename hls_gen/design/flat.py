@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, replace
 from functools import lru_cache
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from bitloom.golden.names import shown
 
@@ -27,8 +27,7 @@ from .rules import require
 from .sequencer import Sequencer
 from .stores import MapSkipStore, StepSkipStore, Stores
 
-ENGINES: dict[str, type[BinaryArray] | type[IntegerArray]] = {"binary": BinaryArray, "integer": IntegerArray}
-"""The array of each engine."""
+ENGINES = ("binary", "integer")
 KINDS: dict[str, tuple[type[NpuPart], ...]] = {
     "array": (IntegerArray, BinaryArray),
     "array.reducer": (CollectedPopcount, OrWords, Or, SerialPopcount),
@@ -125,26 +124,45 @@ KIND_CHOOSERS = {
     "skip_words": ("results",),
 }
 """Flat names whose values choose the kinds of parts, and the places of these parts (`_kind_of`)."""
+
+
+class Switch(NamedTuple):
+    """The flat name whose value says whether an NPU has a part that it may lack."""
+
+    name: str
+    """The flat name."""
+    part: str
+    """Name of the part in messages."""
+    rare: bool = False
+    """Whether values of the part are written to files only where they aren't at their defaults."""
+    default: bool | None = None
+    """Value of the name where nothing is said; None of a number, which is a field of the part and 0 without the
+    part."""
+    means: str = ""
+    """Meaning of the value, in a sentence, where no field says it."""
+
+
 SWITCHES = {
-    "former": "window_former",
-    "former.sizes": "former_column",
-    "pool_unit": "pool",
-    "pool_unit.weights": "depthwise",
-    "stores.skip": "skip_words",
-    "ports.binariser": "binariser_bits",
+    "former": Switch(
+        "window_former",
+        "a window former",
+        rare=True,
+        default=False,
+        means="Layers of few channels get the taps of a window side by side.",
+    ),
+    "former.sizes": Switch("former_column", "a window former with sizes", rare=True),
+    "pool_unit": Switch("pool", "a pool unit", default=True, means="Whether there is a pool unit."),
+    "pool_unit.weights": Switch(
+        "depthwise",
+        "a pool unit with weights (depthwise)",
+        rare=True,
+        default=False,
+        means="Weights in the pool unit of an integer NPU, for depthwise convolutions.",
+    ),
+    "stores.skip": Switch("skip_words", "a skip store", rare=True),
+    "ports.binariser": Switch("binariser_bits", "a binariser"),
 }
-"""Parts that an NPU may lack, and the flat name whose value says whether it has them."""
-MEANINGS = {
-    "former": "a window former",
-    "former.sizes": "a window former with sizes",
-    "pool_unit": "a pool unit",
-    "pool_unit.weights": "a pool unit with weights (depthwise)",
-    "stores.skip": "a skip store",
-    "ports.binariser": "a binariser",
-}
-"""Names of these parts in messages."""
-RARE_PARTS = ("former.sizes", "pool_unit.weights", "stores.skip")
-"""Parts whose values are written to files only where they aren't at their defaults."""
+"""Switch of each part that an NPU may lack."""
 
 
 _DECLARED = {
@@ -164,7 +182,7 @@ def _kinds_with(place: str, what: str) -> list[type[NpuPart]]:
 
 _OWNERS = {
     "engine": ("array", "engine"),  # no field: the kind of array says it
-    **{switch: (place, "") for place, switch in SWITCHES.items()},
+    **{switch.name: (place, "") for place, switch in SWITCHES.items()},
     **{name: (place, item.name) for name, (place, item) in _DECLARED.items()},
 }
 NUMBERS = {name: rule for name, (_, item) in _DECLARED.items() if isinstance(rule := rule_of(item), Number)}
@@ -182,7 +200,7 @@ OWNERS = {name: _OWNERS[name] for name in (*CHOSEN, *CAPACITIES)}
 its place and nothing."""
 CHOOSE_ELSEWHERE = tuple(name for name, places in KIND_CHOOSERS.items() if {OWNERS[name][0]} != {*places})
 """Names of `KIND_CHOOSERS` that choose the kind of another part than the one in which they lie."""
-CHOOSE_ALONE = KIND_CHOOSERS.keys() - SWITCHES.values()
+CHOOSE_ALONE = KIND_CHOOSERS.keys() - {switch.name for switch in SWITCHES.values()}
 """Names of `KIND_CHOOSERS` that don't say besides whether there is a part."""
 PLACES = {name: f"{place}.{what}" if what else place for name, (place, what) in OWNERS.items()}
 """Where the value of each flat name lies: "pool_unit.words" of pool_words."""
@@ -194,11 +212,10 @@ CHOICES = {name: rule for name, (_, item) in _DECLARED.items() if isinstance(rul
     "accumulate": Choices(words=ACCUMULATE)
 }
 """Rule of each name that is one of a few words, or some of them."""
-MEANS = {name: item.metadata["means"] for name, (_, item) in _DECLARED.items() if item.metadata.get("means")} | {
+MEANS = {
+    **{name: item.metadata["means"] for name, (_, item) in _DECLARED.items() if item.metadata.get("means")},
+    **{switch.name: switch.means for switch in SWITCHES.values() if switch.means},
     "engine": "binary: XNOR and popcount. integer: multiply and requantise.",
-    "pool": "Whether there is a pool unit.",
-    "depthwise": "Weights in the pool unit of an integer NPU, for depthwise convolutions.",
-    "window_former": "Layers of few channels get the taps of a window side by side.",
 }
 """Meaning of each value of the folding, in a sentence."""
 OPTIONS = {name: item.metadata["option"] for name, (_, item) in _DECLARED.items() if item.metadata.get("option")}
@@ -224,38 +241,25 @@ _MEANS: dict[str, Callable[[Any], Any]] = {
 }
 """Function that tells of an NPU whether the value of a name means something, of names for which the NPU's places don't
 say it."""
-
-
-def _default(name: str) -> Any:
-    """The value of a name that is not given."""
-    given = {"engine": "binary", "pool": True, "depthwise": False, "window_former": False}
-    if name in given:
-        return given[name]
-    if name in ("feature_bits", "weight_bits"):
-        return 1
-    default = _DECLARED[name][1].default if name in _DECLARED else MISSING
-    return 0 if default is MISSING else default
-
-
-DEFAULTS = {name: _default(name) for name in PLACES}
+DEFAULTS: dict[str, Any] = {
+    **dict.fromkeys(PLACES, 0),
+    **{name: item.default for name, (_, item) in _DECLARED.items() if item.default is not MISSING},
+    **{switch.name: switch.default for switch in SWITCHES.values() if switch.default is not None},
+    "engine": "binary",
+    "feature_bits": 1,
+    "weight_bits": 1,
+}
 """The value of each flat name where nothing is said; 0 of a number that is a switch."""
-_LEFT = frozenset(name for name in _SIZED if DEFAULTS[name])
-"""Sizes that an NPU keeps where they mean nothing."""
 ABSENT = DEFAULTS | {"pfp": 1, "shift_bits": 0}
 """The value of each name in an NPU without a part that has it."""
 WITHIN = {name: (*part.partition(".")[::2], what) for name, (part, what) in OWNERS.items()}
 """Part of each name, the part inside that one, if any, and the field."""
-OFF = {name: 0 if OWNERS[name][1] else False for name in SWITCHES.values()}
+OFF = {switch.name: 0 if switch.default is None else False for switch in SWITCHES.values()}
 """Values of the switches that say that there is no such part."""
-
-
-def _is_rare(name: str) -> bool:
-    """Whether a name is written to files only where its value isn't the default."""
-    rare = name in _DECLARED and bool(_DECLARED[name][1].metadata.get("rare"))
-    return rare or OWNERS[name][0] in RARE_PARTS or name == "window_former"
-
-
-RARE = frozenset(name for name in PLACES if _is_rare(name))
+RARE = frozenset(
+    {name for name, (_, item) in _DECLARED.items() if item.metadata.get("rare")}
+    | {name for name, (place, _) in OWNERS.items() if place in SWITCHES and SWITCHES[place].rare}
+)
 """Names that are written to files only where their value isn't the default: their features are rare."""
 NAMES = {part: tuple(name for name in PLACES if f"{OWNERS[name][0]}.".startswith(f"{part}.")) for part in KINDS}
 """The flat names of each part, those of the parts inside it too."""
@@ -303,23 +307,24 @@ def part_of(place: str, values: Mapping[str, Any], given: frozenset[str]) -> Any
         A value is out of its range, or given where there is no place for it. One line: name, rule and value.
     """
     switch = SWITCHES.get(place)
-    on = switch is None or values.get(switch, DEFAULTS[switch])
-    if switch and OWNERS[switch][1]:
-        replace(NUMBERS[switch], or_zero=True).check(switch, on)
+    on = switch is None or values.get(switch.name, DEFAULTS[switch.name])
+    if switch and switch.default is None:
+        replace(NUMBERS[switch.name], or_zero=True).check(switch.name, on)
     elif switch:
-        require(isinstance(on, bool), f"{switch} must be True or False", shown(on))
+        require(isinstance(on, bool), f"{switch.name} must be True or False", shown(on))
     kind = _kind_of(place, values) if on else None
-    own = [item.name for item in fields(kind)] if kind else []
+    declared = [item.name for item in fields(kind)] if kind else []
     for name, what in _FIELDS[place].items():
-        if what not in own and name in given and name != switch and place not in KIND_CHOOSERS.get(name, ()):
-            rule = _without_field(name, values) if kind else f"needs {MEANINGS[place]}"
+        chooses = (switch and switch.name == name) or place in KIND_CHOOSERS.get(name, ())
+        if what not in declared and name in given and not chooses:
+            rule = f"needs {switch.part}" if switch and not kind else _without_field(name, values)
             require(_same(values[name], ABSENT[name]), f"{name} {rule}", values[name])
     if kind is None:
         return None
-    inside = [what for what in own if f"{place}.{what}" in KINDS]
+    inside = [what for what in declared if f"{place}.{what}" in KINDS]
     chosen = {what: part_of(f"{place}.{what}", values, given) for what in inside}
     for name, what in _FIELDS[place].items():
-        if what in own and what not in inside:
+        if what in declared and what not in inside:
             chosen[what] = values.get(name, DEFAULTS[name])
     return kind(**chosen)
 
@@ -336,7 +341,8 @@ def _kind_of(place: str, values: Mapping[str, Any]) -> type[NpuPart]:
         NUMBERS["collect"].check("collect", collect)
         return kind_of(choice, collect)
     kinds = [kind for kind in KINDS[place] if kind.engine in ("", engine)]
-    require(bool(kinds), f"{SWITCHES.get(place)} needs engine {KINDS[place][0].engine}", engine)
+    if not kinds:
+        raise ValueError(f"npu: {SWITCHES[place].name} needs engine {KINDS[place][0].engine}, got {engine}")
     return kinds[0]
 
 
@@ -353,8 +359,13 @@ def _without_field(name: str, values: Mapping[str, Any]) -> str:
 
 
 def meant(npu: Any) -> frozenset[str]:
-    """Names whose values mean something in this NPU: those of parts that it has. Of a part that comes with its sizes,
-    such as a skip store, also those of which the NPU says that they mean something, before it has the part."""
+    """Names whose values mean something in this NPU.
+
+    These are the names of parts that the NPU has. Where a field says of which NPUs its value means something (``where``
+    of `parts.value`), or only some kinds of the part have the field, the NPU must also be such a one. A part whose
+    switch is a size, such as a window former's sizes, comes as it is sized: names of it with a ``where`` mean something
+    before the NPU has the part.
+    """
     always, where = _meant_without(npu.lacking)
     return always.union(name for name in where if _MEANS[name](npu))
 
@@ -362,7 +373,7 @@ def meant(npu: Any) -> frozenset[str]:
 @lru_cache
 def _meant_without(lacking: frozenset[str]) -> tuple[frozenset[str], tuple[str, ...]]:
     """Names whose values mean something in every NPU that lacks these places, and those of which an NPU says it."""
-    chosen = {place for place in lacking if SWITCHES[place] not in _SIZED}
+    chosen = {place for place in lacking if SWITCHES[place].name not in _SIZED}
     always = (name for name, (place, _) in OWNERS.items() if name not in _MEANS and place not in lacking)
     return frozenset(always), tuple(name for name in _MEANS if OWNERS[name][0] not in chosen)
 
@@ -370,9 +381,8 @@ def _meant_without(lacking: frozenset[str]) -> tuple[frozenset[str], tuple[str, 
 def stray(npu: Any) -> list[str]:
     """Names whose values are not the defaults in this NPU, where they mean nothing. A size that isn't 0 by default is
     none, such as the words of a map store that isn't there: it is left as it is."""
-    return [
-        name for name in WHERE if name not in _LEFT and value_of(npu, name) != DEFAULTS[name] and not _MEANS[name](npu)
-    ]
+    names = (name for name in WHERE if not (name in _SIZED and DEFAULTS[name]))
+    return [name for name in names if value_of(npu, name) != DEFAULTS[name] and not _MEANS[name](npu)]
 
 
 def value_of(npu: Any, name: str) -> Any:

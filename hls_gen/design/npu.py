@@ -115,7 +115,7 @@ class Npu:
         switched = not flat.OFF.keys().isdisjoint(values)
         if switched and any(bool(values[name]) != bool(self.value(name)) for name in flat.OFF if name in values):
             has = {name: values.get(name, self.value(name)) for name in flat.OFF}
-            lacks = {part for part, name in flat.SWITCHES.items() if not has[name]}
+            lacks = {part for part, switch in flat.SWITCHES.items() if not has[switch.name]}
             values = {name: value for name, value in values.items() if flat.OWNERS[name][0] not in lacks}
             return self.changed(**values | {name: flat.OFF[name] for name in flat.OFF if not has[name]})
         parts: dict[str, Any] = {}
@@ -157,7 +157,7 @@ class Npu:
     @property
     def lacking(self) -> frozenset[str]:
         """Places of the parts that the NPU lacks, as ``pool_unit`` and then ``pool_unit.weights``, too."""
-        return frozenset(place for place, switch in flat.SWITCHES.items() if not self.value(switch))
+        return frozenset(place for place, switch in flat.SWITCHES.items() if not self.value(switch.name))
 
     def values(self, *names: str) -> dict[str, Any]:
         """Some values by name, as ``value`` has them."""

@@ -132,7 +132,7 @@ def _with_folding(name: str, npus: tuple[Npu, ...], folding: Mapping[str, Any]) 
         if not any(_takes(npu, key, folding, both) for npu in npus):
             part = _part_of(key)
             which = "an NPU behind another one" if key == "buffer_words" else "a binary NPU that reads frames"
-            which = f"an NPU with {flat.MEANINGS[part]}" if part else which
+            which = f"an NPU with {flat.SWITCHES[part].part}" if part else which
             raise ValueError(f"{name}: {key} needs {which}, got {value} without")
     return tuple(
         npu.changed(**{key: value for key, value in folding.items() if _takes(npu, key, folding, both)}) for npu in npus
@@ -143,7 +143,7 @@ def _part_of(key: str) -> str:
     """The part, as `flat.SWITCHES` calls it, that an NPU must have to take the value of a name, and may lack; nothing
     where there is none, or where the name itself says whether there is the part."""
     part = flat.OWNERS[key][0]
-    return part if flat.SWITCHES.get(part, key) != key else ""
+    return part if part in flat.SWITCHES and flat.SWITCHES[part].name != key else ""
 
 
 def _takes(npu: Npu, key: str, folding: Mapping[str, Any], both: bool) -> bool:
@@ -155,7 +155,8 @@ def _takes(npu: Npu, key: str, folding: Mapping[str, Any], both: bool) -> bool:
         return "ring" in npu.ports.inlets
     part = _part_of(key)
     if part:
-        return bool(folding.get(flat.SWITCHES[part], npu.value(flat.SWITCHES[part])))
+        switch = flat.SWITCHES[part].name
+        return bool(folding.get(switch, npu.value(switch)))
     if key in OF_FRAMES and "host" not in npu.ports.inlets:
         return False
     return not both or all(npu.engine == engine or key not in keys for engine, keys in OF_ENGINE.items())

@@ -71,6 +71,18 @@ class Resources:
         """LUTs as a device counts them: those of logic in pairs, and those of memory."""
         return self.lut - self.pairs + self.lutram
 
+    @property
+    def figures(self) -> dict[str, float]:
+        """The figures that files and tables have of an area, by their names."""
+        return {
+            "lut": self.lut,
+            "paired_lut": self.paired_lut,
+            "lutram": self.lutram,
+            "ff": self.ff,
+            "bram36": self.bram36,
+            "dsp": self.dsp,
+        }
+
     def __add__(self, other: "Resources") -> "Resources":
         return Resources(*(a + b for a, b in zip(asdict(self).values(), asdict(other).values())))
 

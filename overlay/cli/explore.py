@@ -288,10 +288,7 @@ def _measured(explored: Explored, models: Sequence[Model]) -> dict[str, Any]:
     assert explored.best is not None
     with working("synthesis (minutes for a large design)"):
         design = explored.best.candidate.design(models[0], models[0].network.name, models[1:])
-        total = area(design).total
-        clock = clock_figures(design, explored.best.figures.cycles)
-    keys = ("lut", "paired_lut", "lutram", "ff", "bram36", "dsp")
-    return {**{key: getattr(total, key) for key in keys}, **clock}
+        return {**area(design).total.figures, **clock_figures(design, explored.best.figures.cycles)}
 
 
 def _show_measured(measured: dict[str, Any]) -> None:

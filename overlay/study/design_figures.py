@@ -18,7 +18,6 @@ from bitloom.golden.network import Model
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.area.synthesis import area
-from bitloom.overlay.area_model.estimate import estimate
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.images import random_images
 from bitloom.overlay.build.measured import FRAMES, Measured, check_even, lengths_of, measure
@@ -30,8 +29,6 @@ from .lane_counts import lanes, npu_lanes
 FOLDER = Path("build/bench")
 PER_FRAME = ("beats", "wait_input", "wait_room", "wait_table")
 """Counters of an NPU that are given a frame."""
-AREA = ("lut", "paired_lut", "lutram", "ff", "bram36", "dsp")
-"""Figures of ``model_figures``."""
 
 FigureTable = dict[str, Any]
 
@@ -125,8 +122,7 @@ def network_figures(
 
 
 def area_figures(design: Design) -> FigureTable:
-    """AREA of a design by Yosys, and its logic levels; ``lut`` are the LUTs of logic, ``paired_lut`` those of a device
-    for them, ``lutram`` those of memory.
+    """Area of a design by Yosys, and its logic levels.
 
     Raises
     ------
@@ -134,13 +130,7 @@ def area_figures(design: Design) -> FigureTable:
         If Yosys is missing.
     """
     synthesised = area(design)
-    return {**{key: getattr(synthesised.total, key) for key in AREA}, "levels": synthesised.levels}
-
-
-def model_figures(design: Design) -> FigureTable:
-    """AREA of a design by the area model; in a moment, and without Yosys."""
-    modelled = estimate(design)
-    return {key: getattr(modelled, key) for key in AREA}
+    return {**synthesised.total.figures, "levels": synthesised.levels}
 
 
 def _steady(batches: Measured, design: Design, program: Program) -> FigureTable:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS, reference_design
 from bitloom.overlay.cli.options import out_option
 from bitloom.overlay.cli.progress import bar, working
@@ -49,8 +50,12 @@ def designs_command(names: tuple[str, ...], frames: int, area: bool, clock: bool
     if as_json:
         dump(done)
     else:
-        titles = {key: TITLES[key] for key in SHOWN} | ({key: key for key in (*benches.AREA, "levels")} if area else {})
-        show_figures("reference designs, simulated", done, titles | (CLOCK if clock else {}), places=2)
+        titles = {key: TITLES[key] for key in SHOWN}
+        if area:
+            titles |= {key: key for key in (*Resources().figures, "levels")}
+        if clock:
+            titles |= CLOCK
+        show_figures("reference designs, simulated", done, titles, places=2)
         if clock:
             click.echo(f"clock: {HOW}")
     check_exact(done)

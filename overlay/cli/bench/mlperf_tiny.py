@@ -6,6 +6,7 @@ import click
 
 from bitloom.golden.zoo.mlperf_tiny import NETWORKS
 from bitloom.hls_gen.design.design import MOST_NPUS
+from bitloom.overlay.area_model.estimate import estimate
 from bitloom.overlay.build.chosen_design import TOPOLOGIES
 from bitloom.overlay.cli.area import COLUMNS
 from bitloom.overlay.cli.options import chunk_option, out_option
@@ -75,7 +76,7 @@ def mlperf_tiny_command(
             npus=TOPOLOGIES[topology]([mlperf_tiny.NPUS[board]] * (npus or 2)) if topology else (),
             chunk=chunk,
         )
-    modelled = design_figures.model_figures(build.design)
+    modelled = estimate(build.design).figures
     report = {"design": build.design.name, "networks": figures, "model": modelled}
     areas = {"area model": modelled}
     if area:

@@ -35,10 +35,8 @@ def printed(front: Front) -> dict[str, Any]:
 
 def row(figures: Figures) -> dict[str, Any]:
     """A design of a front, as JSON data."""
-    area = figures.area
     cycles = {"cycles_per_frame": figures.cycles, "latency_cycles": figures.latency, "lanes": figures.lanes}
-    names = ("lut", "paired_lut", "lutram", "ff", "bram36", "dsp")
-    return cycles | {name: getattr(area, name) for name in names}
+    return cycles | figures.area.figures
 
 
 def front(**changes: Any) -> Front:

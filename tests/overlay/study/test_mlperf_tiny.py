@@ -21,7 +21,6 @@ from bitloom.overlay.area_model.estimate import estimate
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.platform.boards import BOARDS
 from bitloom.overlay.study import mlperf_tiny
-from bitloom.overlay.study.design_figures import AREA, model_figures
 from bitloom.overlay.study.mlperf_tiny import BOARD, NPU, NPUS, STREAM_BITS, choices_for, entry, measure
 from tests.errors import value_error
 from tests.paths import ROOT
@@ -45,7 +44,7 @@ def test_the_command_prints_the_area(monkeypatch, options):
     by_yosys = {"lut": 23_456, "paired_lut": 20_001, "lutram": 7, "ff": 8, "bram36": 2.5, "dsp": 3, "levels": 6}
     monkeypatch.setattr(mlperf_tiny, "measure", lambda *_, **__: ([figures], SimpleNamespace(design=design)))
     monkeypatch.setattr("bitloom.overlay.study.design_figures.area_figures", lambda _: by_yosys)
-    modelled = model_figures(design)
+    modelled = estimate(design).figures
     command = ["bench", "mlperf-tiny", "ad", *options]
     shown = CliRunner().invoke(bitloom, command, catch_exceptions=False).output
     assert row(shown, "area model", 6)[0] == f"{modelled['lut']:,}"
@@ -133,13 +132,13 @@ def test_five_networks_on_one_design(board, tmp_path):
     keys = ("latency_cycles", "cycles_per_frame", "ideal_cycles_per_frame")
     assert {one["name"]: [round(one[key]) for key in keys] for one in measured} == stated(board)
     assert [one["mismatches"] for one in measured] == [0, 0, 0, 0, 0]
-    area = model_figures(build.design)
-    assert BOARDS[board].holds(estimate(build.design))
+    area = estimate(build.design)
+    assert BOARDS[board].holds(area)
     weights = "seeded" if measured[0]["weights"] == "seeded" else "trained"
     named = "" if board == BOARD else f"{board}, "
     cells = re.search(rf"^\| {named}{weights}, by the area model \| (.+) \| *\|$", PAGE, re.M)
     assert cells is not None
-    assert cells.group(1).split(" | ") == [f"{area[key]:,}".removesuffix(".0") for key in AREA]
+    assert cells.group(1).split(" | ") == [f"{value:,}".removesuffix(".0") for value in area.figures.values()]
 
 
 SHAPES = [("ring of 2", ring, 2, None), ("chain of 2", cascade, 2, "rows:32"), ("chain of 3", cascade, 3, "rows:32")]

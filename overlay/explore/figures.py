@@ -94,7 +94,8 @@ def figures(
     by_network = [sum(result.cycles_per_frame for result in programs) for programs in results]
     each = {model.network.name: cycles for model, cycles in zip(models, by_network)} if also else {}
     latency = sum(result.latency for programs in results for result in programs)
-    stores = {name: max(result.stores[name] for result in results[0]) for name in results[0][0].stores}
+    first = results[0]
+    stores = {name: max(other.stores.get(name, 0) for other in first) for each in first for name in each.stores}
     return Figures(estimate(flow.design), lanes(candidate), sum(by_network), latency, stores, each)
 
 

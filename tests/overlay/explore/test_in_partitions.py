@@ -12,11 +12,12 @@ from bitloom.hls_gen.design.design import Design
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area_model.estimate import estimate
 from bitloom.overlay.build.build import load
+from bitloom.overlay.build.reference_designs import DIGITS
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.evaluation.hardware import cycles_by_flow
 from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.candidate import Candidate
-from bitloom.overlay.explore.figures import Figures
+from bitloom.overlay.explore.figures import Figures, figures
 from bitloom.overlay.explore.in_partitions import MOST_CUT, cut_rows, tasks
 from bitloom.overlay.explore.journal import Journal
 from bitloom.overlay.explore.search import THIS_PROCESS, Counter, Effort, _to_cut, explore
@@ -56,6 +57,14 @@ def test_figures_are_those_of_a_design_in_partitions() -> None:
     assert row.fits
     whole = replace(row.candidate, partitions={}).design(zoo.load(NAME))
     assert estimate(whole).bram36 > 2 * row.figures.area.bram36
+
+
+@pytest.mark.parametrize("cut", ["conv_2", "dense_4"])
+def test_a_program_of_one_layer_fills_no_map_store(cut: str) -> None:
+    """It is the first one of two programs, or the second one; the other one fills a map store."""
+    reached = figures(zoo.load("digits-cnn"), Candidate("digits-cnn", (DIGITS,), (0,) * 4, partitions={cut: 1}))
+    assert reached is not None
+    assert reached.stores.keys() == {f"npu0.{store}_words" for store in ("map", "pool", "tuple")}
 
 
 @pytest.mark.sample(1)

@@ -30,6 +30,7 @@ from bitloom.hls_gen.design.rows import pack_fields
 
 from .choices import CompileChoices
 from .host_tail import split
+from .lowering import Lowered
 from .partitions import partitions
 from .plan import Plan, plan
 from .planned_layer import PlannedLayer
@@ -44,6 +45,7 @@ def compile_model(
     choices: CompileChoices | None = None,
     *,
     host: Host | None = None,
+    lowered: Lowered | None = None,
 ) -> Program:
     """Compile a network for the design of a manifest.
 
@@ -57,6 +59,9 @@ def compile_model(
         As ``bitloom.hls_gen.compiler.plan.plan`` has them.
     host
         The host's part of an imported network, which the program keeps.
+    lowered
+        The network as sizing lowered it for this design (`bitloom.hls_gen.compiler.sizing.SizedDesign`); None: it is
+        lowered here.
 
     Returns
     -------
@@ -69,15 +74,14 @@ def compile_model(
         The network doesn't fit the design, or the NPUs of a ring would wait for each other for ever. One line: what is
         needed, and what there is.
     """
-    device, _ = split(model)
-    return compile_plan(model, plan(device, manifest.npus, choices), manifest, host=host)
+    return compile_plan(model, plan(model, manifest.npus, choices, lowered), manifest, host=host)
 
 
 def compile_plan(model: Model, network_plan: Plan, manifest: Manifest, *, host: Host | None = None) -> Program:
     """Compile a network that is planned for the NPUs of a manifest, but for what the host computes of it; parameters
     and errors are those of `compile_model`."""
     network = model.network
-    device, tail = split(model)
+    _, tail = split(model)
     frame = network_plan.frame.frame_layout
     beats = geared(frame.words, frame.word_bits, manifest.stream_bits)
     check_capacities(network_plan, manifest)
@@ -88,7 +92,7 @@ def compile_plan(model: Model, network_plan: Plan, manifest: Manifest, *, host: 
         design_digest=manifest.digest,
         model_digest=model_digest(model),
         input=network.input,
-        output_shape=device.network.output.shape,
+        output_shape=network_plan.lowered.model.network.output.shape,
         output_kind=network_plan.outputs[0].layer.result_kind,
         classes=network.classes,
         output_maps=len(network.outputs),
@@ -107,21 +111,27 @@ def compile_plan(model: Model, network_plan: Plan, manifest: Manifest, *, host: 
 
 
 def compile_network(
-    model: Model, manifest: Manifest, choices: CompileChoices | None = None, *, host: Host | None = None
+    model: Model,
+    manifest: Manifest,
+    choices: CompileChoices | None = None,
+    *,
+    host: Host | None = None,
+    lowered: Sequence[Lowered] = (),
 ) -> CompiledNetwork[Program]:
     """Compile a network for the design of a manifest, in the partitions that the choices name.
 
-    Parameters and errors are those of `compile_model` and `bitloom.hls_gen.compiler.partitions.partitions`.
+    Parameters and errors are those of `compile_model` and `bitloom.hls_gen.compiler.partitions.partitions`; of
+    ``lowered`` there is one for each program, or none.
     """
     choices = choices or CompileChoices()
+    of_partition = choices.of_partition
     program_models = partitions(model, choices.partitions, manifest.npus)
+    each: Sequence[Lowered | None] = lowered or [None] * len(program_models)
     if len(program_models) == 1:
-        return compile_model(model, manifest, choices.of_partition, host=host)
+        return compile_model(model, manifest, of_partition, host=host, lowered=each[0])
     turns = (
-        Turn(
-            compile_model(program_model.model, manifest, choices.of_partition), program_model.reads, program_model.gives
-        )
-        for program_model in program_models
+        Turn(compile_model(program.model, manifest, of_partition, lowered=given), program.reads, program.gives)
+        for program, given in zip(program_models, each, strict=True)
     )
     return PartitionedProgram(
         name=model.network.name,

@@ -114,8 +114,10 @@ def plan(
     model: Model,
     npus: Sequence[Npu],
     choices: CompileChoices | None = None,
+    lowered: Lowered | None = None,
 ) -> Plan:
-    """Lower a network and plan it; parameters and errors are those of `lowered_for` and `plan_lowered`.
+    """Lower a network, unless it is given as ``lowered`` for NPUs of these foldings, and plan it; parameters and errors
+    are those of `lowered_for` and `plan_lowered`.
 
     ValueError, too, where lanes that share a weight need different ones.
     """
@@ -123,8 +125,7 @@ def plan(
     if choices.partitions:
         got = ", ".join(choices.partitions)
         raise ValueError(f"{model.network.name}: partitions are planned one by one, got the network with cuts at {got}")
-    lowered = lowered_for(model, npus, choices)
-    network_plan = plan_lowered(lowered, npus, choices)
+    network_plan = plan_lowered(lowered or lowered_for(model, npus, choices), npus, choices)
     for planned in network_plan.layers:
         check_shared_weights(planned)
     return network_plan

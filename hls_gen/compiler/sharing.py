@@ -6,7 +6,7 @@ level (layout.result_layout). So the kernel memory needs one of them, and wires 
 (hls_gen/rtl/array/convolver.py).
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -99,13 +99,15 @@ class WeightCopies:
         )
 
 
-def weight_copies(plan: Plan) -> list[WeightCopies]:
+def weight_copies(lowered: Lowered, npus: Sequence[Npu]) -> list[WeightCopies]:
     """The NPUs on which a network's weights are stored once for each bit of a value, not once.
 
     Parameters
     ----------
-    plan
-        The network's plan.
+    lowered
+        The network's lowered layers.
+    npus
+        The NPUs for which it was lowered.
 
     Returns
     -------
@@ -113,12 +115,12 @@ def weight_copies(plan: Plan) -> list[WeightCopies]:
         By the number of the NPU.
     """
     copies = []
-    for n, npu in enumerate(plan.foldings):
-        binary = (planned.layer for planned in plan.on(n) if planned.layer.binary)
-        layers = [layer for layer in binary if value_bits(plan.lowered, layer)]
-        widths = sorted({value_bits(plan.lowered, layer) for layer in layers})
+    for n, npu in enumerate(npus):
+        binary = (layer for layer, on in zip(lowered.layers, lowered.mapping) if on == n and layer.binary)
+        layers = [layer for layer in binary if value_bits(lowered, layer)]
+        widths = sorted({value_bits(lowered, layer) for layer in layers})
         if npu.array.lanes_per_weight == 1 and max(widths, default=1) > 1:
-            once = sum(layer.weight.size // value_bits(plan.lowered, layer) for layer in layers)
+            once = sum(layer.weight.size // value_bits(lowered, layer) for layer in layers)
             copies.append(WeightCopies(n, tuple(widths), sum(layer.weight.size for layer in layers), once))
     return copies
 

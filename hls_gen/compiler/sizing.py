@@ -100,7 +100,7 @@ def sized_design(
     stream_bits: int,
     sizing: Sizing,
 ) -> SizedDesign:
-    """The result of `size_memories`, and the lowered networks, with which a search goes on."""
+    """The result of `size_memories`, and the lowered networks, with which a search or a build goes on."""
     if not models:
         raise ValueError(f"{name}: a design must be made for at least one network, got none")
     npus = tuple(unsized(folding) for folding in foldings)

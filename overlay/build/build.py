@@ -31,6 +31,7 @@ from bitloom.golden.network import Model, Network
 from bitloom.golden.reading.file import naming
 from bitloom.golden.reading.json_text import read_json
 from bitloom.hls_gen.compiler.choices import CompileChoices
+from bitloom.hls_gen.compiler.sizing import SizedDesign
 from bitloom.hls_gen.design.compiled_network import CompiledNetwork
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
@@ -201,7 +202,7 @@ class Origin:
 
 def build(
     folder: Path | str,
-    design: Design,
+    design: Design | SizedDesign,
     models: Sequence[Model],
     *,
     choices: CompileChoices | None = None,
@@ -216,7 +217,8 @@ def build(
         Where to write. It must be empty or hold an old build, whose files are replaced all at once. Other files in it
         stay (folder.py).
     design
-        The hardware, with memories that are large enough for every network (``size_memories``).
+        The hardware, with memories that are large enough for every network (``size_memories``). A design that was
+        sized for these networks by these choices may come with them: then they are not lowered again.
     models
         Trained networks.
     choices
@@ -245,13 +247,17 @@ def build(
     choices = choices or CompileChoices()
     target = target or BoardTarget()
     origin = origin or Origin()
+    names = [m.network.name for m in models]
+    lowered = None
+    if isinstance(design, SizedDesign):
+        design, networks = design
+        lowered = dict(zip(names, networks, strict=True))
     generated = _generated(design, "simulation")
     synthesis = _generated(design, "synthesis").modules
     manifest = Manifest.from_dict(generated.manifest, design.name)
     block_design = BlockDesign.from_manifest(generated.manifest, target)
     overlay = simulation_overlay_files(generated.manifest, generated.text, target)
-    names = [m.network.name for m in models]
-    compiled_networks = compiled(models, manifest, dict.fromkeys(names, choices), origin.hosts)
+    compiled_networks = compiled(models, manifest, dict.fromkeys(names, choices), origin.hosts, lowered)
     programs = {f"{name}.program.npz": program.to_bytes() for name, program in compiled_networks.items()}
     hosts = {host_file.name_of(name): host_file.to_bytes(host) for name, host in origin.hosts.items()}
     kept = {f"{m.network.name}.model.npz": file.to_bytes(m) for m in models}

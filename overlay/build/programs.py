@@ -6,6 +6,7 @@ from bitloom.golden.host.host import Host
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_network
+from bitloom.hls_gen.compiler.lowering import Lowered
 from bitloom.hls_gen.design.compiled_network import CompiledNetwork
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.program import Program
@@ -17,6 +18,7 @@ def compiled(
     manifest: Manifest,
     choices: Mapping[str, CompileChoices],
     hosts: Mapping[str, Host],
+    lowered: Mapping[str, Sequence[Lowered]] | None = None,
 ) -> dict[str, CompiledNetwork[Program]]:
     """Compile networks for a design; a step for each of them.
 
@@ -30,6 +32,9 @@ def compiled(
         How each of them is compiled, by its name.
     hosts
         The host's part of each imported network, by the networks' names.
+    lowered
+        The lowered layers of each network's programs, by its name, as sizing lowered them for this design; None: the
+        networks are lowered here.
 
     Returns
     -------
@@ -46,7 +51,8 @@ def compiled(
     for model in models:
         name = model.network.name
         with step(f"compiling {name}"):
-            programs[name] = compile_network(model, manifest, choices[name], host=hosts.get(name))
+            given = lowered[name] if lowered else ()
+            programs[name] = compile_network(model, manifest, choices[name], host=hosts.get(name), lowered=given)
     return programs
 
 

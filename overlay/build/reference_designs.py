@@ -8,7 +8,7 @@ from bitloom.golden import zoo as networks
 from bitloom.golden.names import meant, shown
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
-from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
+from bitloom.hls_gen.compiler.sizing import SizedDesign, Sizing, sized_design
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, pipeline, ring
@@ -72,14 +72,12 @@ class ReferenceDesign:
         stream_weights
             Whether weights come over the stream in each frame, instead of staying in the kernel memories.
         """
-        return size_memories(
-            name,
-            models,
-            self.npus,
-            self.choices,
-            stream_bits=self.stream_bits,
-            sizing=Sizing(equal=self.equal, stream_weights=stream_weights),
-        )
+        return self.sized(name, models, stream_weights).design
+
+    def sized(self, name: str, models: list[Model], stream_weights: bool = False) -> SizedDesign:
+        """The result of ``design``, with the lowered networks; parameters as there."""
+        sizing = Sizing(equal=self.equal, stream_weights=stream_weights)
+        return sized_design(name, models, self.npus, self.choices, self.stream_bits, sizing)
 
 
 def cnv_by_layers(first: Sequence[Npu], rest: Npu) -> ReferenceDesign:

@@ -16,6 +16,7 @@ from bitloom.golden.atomic import inside
 from bitloom.golden.distribution import version
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.sharing import weight_copies
+from bitloom.hls_gen.compiler.sizing import SizedDesign
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.memories.memory_map import memory_map
 from bitloom.hls_gen.design.npu import Npu
@@ -31,7 +32,6 @@ from bitloom.overlay.platform.board_file import find_board
 from bitloom.overlay.platform.boards import CLOCK_MHZ, RESOURCES, Board, how_large, smallest_board, taken
 from bitloom.overlay.platform.dma_core import AMD, DMA_CORES
 from bitloom.overlay.platform.target import BoardTarget
-from bitloom.overlay.show.report.compiled import plans_of
 from bitloom.overlay.study.lane_counts import lanes
 
 from .option_groups import GroupedCommand, option_group
@@ -139,12 +139,13 @@ def build_command(
             candidate = Candidate.load(foldings, subject.model, subject.models[1:])
             candidate = replace(candidate, npus=folded(subject.name, candidate.npus, wanted_of(options)))
             chosen: ReferenceDesign | Candidate = candidate
-            design = candidate.design(subject.model, subject.name, subject.models[1:])
+            sized = candidate.sized(subject.models, subject.name)
         else:
-            chosen, design = _designed(subject, options, target)
+            chosen, sized = _designed(subject, options, target)
+        design = sized.design
         build = builds.build(
             folder,
-            design,
+            sized,
             subject.models,
             choices=chosen.choices,
             target=BoardTarget(arch=arch, board=target, clock_mhz=clock_mhz, dma=DMA_CORES[dma], raw_stream=described),
@@ -154,7 +155,7 @@ def build_command(
     append_log(log, done, lines)
     tell_kept(build)
     _tell_what_stays(design, build)
-    _tell_weight_copies(build, subject.models)
+    _tell_weight_copies(sized, subject.models)
     facts = _facts(subject, design, build, target, clock_mhz)
     changes = list[Advice]()
     if with_advice:
@@ -184,8 +185,8 @@ def _raw_stream(marks: str | None, values: int | None, target: Board | None) -> 
     return RawStream(marks=marks, beat_values=values)
 
 
-def _designed(subject: Subject, options: Mapping[str, Any], board: Board | None) -> tuple[ReferenceDesign, Design]:
-    """The reference design of ``subject``, or what the options say."""
+def _designed(subject: Subject, options: Mapping[str, Any], board: Board | None) -> tuple[ReferenceDesign, SizedDesign]:
+    """The reference design of ``subject``, or what the options say, and what it is with sizes."""
     automatic = options["partitions"] == AUTO
     wanted = replace(wanted_of({**options, **({"partitions": None} if automatic else {})}), design=subject.design)
     chosen = chosen_design(subject.model, wanted)
@@ -196,7 +197,7 @@ def _designed(subject: Subject, options: Mapping[str, Any], board: Board | None)
             raise ValueError(f"--partitions auto: NETWORK must be one, got {len(subject.models)}: name the layers")
         slices = fitting_partitions(subject.model, chosen.npus, board.bram36, chosen.choices, chosen.stream_bits)
         chosen = replace(chosen, choices=replace(chosen.choices, partitions=slices))
-    return chosen, chosen.design(subject.name, subject.models, stream_weights=wanted.stream_weights)
+    return chosen, chosen.sized(subject.name, subject.models, stream_weights=wanted.stream_weights)
 
 
 def _tell_what_stays(design: Design, build: builds.Build) -> None:
@@ -207,10 +208,11 @@ def _tell_what_stays(design: Design, build: builds.Build) -> None:
                 click.echo(f"{name}: all weights stay on the device, none is streamed", err=True)
 
 
-def _tell_weight_copies(build: builds.Build, models: Sequence[Model]) -> None:
+def _tell_weight_copies(sized: SizedDesign, models: Sequence[Model]) -> None:
     """Name the NPUs that store a network's weights once for each bit of a value."""
-    for model in models:
-        for copies in {text: 0 for plan in plans_of(build, model) for text in weight_copies(plan)}:
+    npus = sized.design.npus
+    for model, programs in zip(models, sized.networks):
+        for copies in {copies: 0 for lowered in programs for copies in weight_copies(lowered, npus)}:
             click.echo(f"{model.network.name}: {copies}", err=True)
 
 

@@ -247,7 +247,7 @@ def _simulated(
     if build is None:
         with working("generating Verilog and compiling the network"):
             chosen = chosen_design(subject.model)
-            design = chosen.design(subject.name, [subject.model])
+            design = chosen.sized(subject.name, [subject.model])
             hosts = {subject.name: subject.host} if subject.host is not None else {}
             origin = builds.Origin(hosts=hosts)
             build = builds.build(subject.out, design, [subject.model], choices=chosen.choices, origin=origin)

@@ -139,10 +139,16 @@ class Candidate:
         ValueError
             If the NPUs can't compute the network.
         """
-        design, networks = self.roomy((model, *also), name)
+        return self.sized((model, *also), name).design
+
+    def sized(self, models: Sequence[Model], name: str = "explored") -> SizedDesign:
+        """The result of ``design``, with the lowered networks; errors as there."""
+        sized = self.roomy(models, name)
+        design, networks = sized
         if not has_stores(design):
-            return design
-        return with_stores(design, [flow for each in networks for flow in run_lowered(each, self.choices, design)])
+            return sized
+        flows = [flow for each in networks for flow in run_lowered(each, self.choices, design)]
+        return sized._replace(design=with_stores(design, flows))
 
     def roomy(self, models: Sequence[Model], name: str = "explored") -> SizedDesign:
         """The design for networks with skip stores and a spill store that never get full; errors as of ``design``."""

@@ -77,7 +77,7 @@ def find(design: str, folder: Path | str = FOLDER) -> NotebookTarget:
 
         chosen = reference_design(design)
         models = chosen.models()
-        result = builds.build(Path(folder) / design, chosen.design(design, models), models, choices=chosen.choices)
+        result = builds.build(Path(folder) / design, chosen.sized(design, models), models, choices=chosen.choices)
         for file in result.kept:
             print(f"{result.folder}: {file.path} is kept, as {file.now}: a build has a file of this name, or had one")
         return result.bit

@@ -63,9 +63,9 @@ def measure_design(
     """
     check_even("bench", frames)
     models = design.models()
-    hardware = design.design(name, models)
+    hardware = design.sized(name, models)
     build = builds.build(folder / name, hardware, models, choices=design.choices)
-    return {"name": name, **lanes(hardware), **network_figures(build, models, frames, progress)}, build
+    return {"name": name, **lanes(hardware.design), **network_figures(build, models, frames, progress)}, build
 
 
 def network_figures(

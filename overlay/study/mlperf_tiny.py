@@ -16,7 +16,7 @@ from bitloom.golden import zoo
 from bitloom.golden.network import Model
 from bitloom.golden.zoo import mlperf_tiny as networks
 from bitloom.hls_gen.compiler.choices import CompileChoices
-from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.compiler.sizing import Sizing, sized_design
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.measured import check_even
@@ -169,7 +169,7 @@ def measure(
     npus = npus or (NPUS[board],)
     name = design_name(npus, board)
     choices = choices_for(names, chunk, npus)
-    design = size_memories(name, models, npus, choices, stream_bits=STREAM_BITS)
+    design = sized_design(name, models, npus, choices, STREAM_BITS, Sizing())
     build = builds.build(folder / name, design, models, choices=choices)
     done: list[FigureTable] = []
     for item in entries:

@@ -42,9 +42,6 @@ def compiled(build: Build, model: Model) -> Compiled:
     ValueError
         If the build has no such network, or compiled it from another model.
     """
-    return Compiled(build, model, build.program_of(model), build.manifest, tuple(plans_of(build, model)))
-
-
-def plans_of(build: Build, model: Model) -> list[Plan]:
-    """The compiler's plan of ``model``, or those of its partitions, as the build has it; ValueError as `compiled`."""
-    return plans(model, build.manifest.npus, build.choices_of(build.program_of(model).name))
+    network = build.program_of(model)
+    manifest = build.manifest
+    return Compiled(build, model, network, manifest, tuple(plans(model, manifest.npus, build.choices_of(network.name))))

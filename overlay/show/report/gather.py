@@ -66,6 +66,7 @@ def gather(
         If the run is not of this build and network.
     """
     network = compiled.network
+    plans = compiled.plans
     design = compiled.build.design
     for what, expected, got in (
         ("network", network.name, run.network),
@@ -83,7 +84,7 @@ def gather(
         design=design,
         digest=compiled.build.digest,
         mapping=tuple(n for program in network.programs for n in program.mapping),
-        crossings=frozenset[tuple[int, int]]().union(*map(crossings, compiled.plans)),
+        crossings=frozenset[tuple[int, int]]().union(*map(crossings, plans)),
         run=run,
         clock_mhz=clock_mhz,
         layers=tuple(_layers(compiled)),
@@ -91,7 +92,9 @@ def gather(
         npus=tuple(_npus(compiled, run, work)),
         timeline=times,
         memories=tuple(memories(compiled, [program.stores for program in times.programs])),
-        weight_copies=tuple({str(copies): 0 for each in compiled.plans for copies in weight_copies(each)}),
+        weight_copies=tuple(
+            {str(copies): 0 for each in plans for copies in weight_copies(each.lowered, each.foldings)}
+        ),
         advice=tuple(advice(compiled.model, design, compiled.build.choices_of(network.name), board)),
         area=_area(design, synthesise),
         points=tuple(roofline(compiled, run, work)),

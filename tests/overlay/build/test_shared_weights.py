@@ -2,6 +2,7 @@
 silent, and outputs and cycles are exact."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
-from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.compiler.lowering import lowered_for
 from bitloom.hls_gen.compiler.sharing import weight_copies
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.memories.memory_map import memory_of
@@ -82,21 +83,24 @@ TOLD = (
 )
 
 
+def told(model: Model, npus: Sequence[Npu]) -> list[str]:
+    return [str(copies) for copies in weight_copies(lowered_for(model, npus), npus)]
+
+
 def test_weights_that_are_stored_several_times_are_told() -> None:
     """One NPU reads all three maps; each NPU of a pipeline reads one of them, and stores its weights once."""
     model = mixed()
     folding = Npu.of(kfp=12, kgp=4, pfp=4, ol=4, shift_bits=0)
     alone = size_memories("mixed", [model], folding).npus
-    assert list(map(str, weight_copies(plan(model, alone)))) == [TOLD]
+    assert told(model, alone) == [TOLD]
     several = size_memories("mixed", [model], pipeline([folding] * 3)).npus
     assert [npu.array.lanes_per_weight for npu in several] == [1, 3, 1]
-    told = list(map(str, weight_copies(plan(model, several))))
-    assert told == [
+    assert told(model, several) == [
         f"NPU 2 stores {2 * 3 * 2 * 8 * 3} weight bits, each weight once for each bit of a value: lanes share a weight "
         f"only where a word holds all 2 bits of its values; then it would store {3 * 2 * 8 * 3}"
     ]
     shared = small()
-    assert weight_copies(plan(shared, size_memories("small", [shared], Npu.of(kfp=18, kgp=5, pfp=8, ol=4)).npus)) == []
+    assert told(shared, size_memories("small", [shared], Npu.of(kfp=18, kgp=5, pfp=8, ol=4)).npus) == []
 
 
 @pytest.mark.usefixtures("no_plots")

@@ -11,7 +11,7 @@ from bitloom.overlay.platform.boards import RESOURCES, how_large, smallest_board
 from .option_groups import GroupedCommand
 from .options import design_names, design_options, words_or_paths
 from .progress import working
-from .show import dump, grid, json_option, one_line_errors
+from .show import dump, grid, json_option
 from .subject import design_of
 
 COLUMNS = {"lut": "LUT", "paired_lut": "in pairs", **{key: name for key, name in RESOURCES.items() if key != "lut"}}
@@ -27,7 +27,6 @@ SHARE = 0.01
 @design_options
 @click.option("--paths", type=click.IntRange(0, PATHS), default=5, help="Longest paths to show.")
 @json_option
-@one_line_errors
 def area_command(source: str, paths: int, as_json: bool, **options: Any) -> None:
     """Estimate LUTs, registers, block RAM, DSPs and logic depth by yosys, for Xilinx 7 series.
 

@@ -49,7 +49,7 @@ from .options import (
     words_or_paths,
 )
 from .progress import append_log, step_lines, working
-from .show import dump, json_option, one_line_errors, table
+from .show import dump, json_option, table
 from .subject import Subject, hosts_of, subject_of, tell_kept
 
 CUT = "; --partitions auto cuts a network whose weights or maps are too large"
@@ -103,7 +103,6 @@ LOG = "build.log"
     help="Also say what would make the first NETWORK faster, by the flow model: seconds, or minutes of a large one.",
 )
 @json_option
-@one_line_errors
 def build_command(
     networks: tuple[str, ...],
     out: Path | None,

@@ -30,7 +30,7 @@ from .options import (
     words_or_paths,
 )
 from .progress import working
-from .show import dump, grid, json_option, one_line_errors
+from .show import dump, grid, json_option
 from .subject import hosts_of, loaded
 
 ENDING = ".program.npz"
@@ -45,7 +45,6 @@ ENDING = ".program.npz"
 @map_order_option("auto", *ORDERS)
 @partitions_option(NONE, "none: one program.  [default: the build's]")
 @json_option
-@one_line_errors
 def compile_command(given: tuple[str, ...], folder: Path, out: Path | None, as_json: bool, **changes: Any) -> None:
     """Compile networks for the hardware of a build.
 

@@ -40,8 +40,11 @@ class DeferredCommands(Mapping[str, click.Command]):
             except KeyboardInterrupt:  # click would say "Aborted!"
                 interrupted()
             command = getattr(module, _function(name))
-            if not isinstance(command, click.Group):  # a group's own commands have the options
+            if not isinstance(command, click.Group):  # a group's own commands have both
+                from .show import one_line_errors  # which takes a while to import
+
                 add_verbosity(command)
+                command.callback = one_line_errors(command.callback)
             self._imported[name] = command
         return self._imported[name]
 

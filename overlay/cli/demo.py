@@ -15,7 +15,7 @@ from bitloom.overlay.build.run import Conditions
 
 from .options import out_option, stall_options
 from .progress import working
-from .show import fail_unless_exact, json_option, one_line_errors
+from .show import fail_unless_exact, json_option
 from .simulation import require_pynq, show_report, simulated
 from .subject import tell_kept
 
@@ -25,7 +25,6 @@ from .subject import tell_kept
 @stall_options
 @out_option(Path("build/demo"), "Folder for the build and report.json.")
 @json_option
-@one_line_errors
 def demo_command(frames: int, stall: float, seed: int, out: Path, as_json: bool) -> None:
     """Classify handwritten digits on simulated hardware and compare every bit with golden.
 

@@ -9,7 +9,7 @@ from bitloom.overlay.deploy.deploy import Deployed, deploy
 
 from .options import FILE, FOLDER, WRITTEN_FOLDER
 from .progress import step_lines, working
-from .show import dump, json_option, one_line_errors, table
+from .show import dump, json_option, table
 from .subject import loaded, tell_kept_in
 
 
@@ -22,7 +22,6 @@ from .subject import loaded, tell_kept_in
 @click.option("--transform", help="How driver.py makes input values of pixels, as evaluate takes it.")
 @click.option("--c", "with_c", is_flag=True, help="Also the driver in C, for boards without pynq.")
 @json_option
-@one_line_errors
 def deploy_command(
     build: Path, folder: Path | None, bitstream: Path | None, transform: str | None, with_c: bool, as_json: bool
 ) -> None:

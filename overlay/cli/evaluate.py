@@ -30,7 +30,7 @@ from bitloom.overlay.platform.boards import CLOCK_MHZ
 from .option_groups import GroupedCommand, option_group
 from .options import FILE, POSITIVE, WRITTEN_FILE, WRITTEN_FOLDER, words_or_paths
 from .progress import bar, working
-from .show import dump, fail_unless_exact, grid, json_option, one_line_errors, table
+from .show import dump, fail_unless_exact, grid, json_option, table
 from .simulation import require_pynq
 from .subject import hosts_of, loaded, model_of, tell_kept
 
@@ -79,7 +79,6 @@ MOST_RECALLS = 20
 )
 @click.option("--plot", "picture", type=WRITTEN_FILE, help="Write a picture of the confusion matrix, .png or .svg.")
 @json_option
-@one_line_errors
 def evaluate_command(
     net: str,
     data: str | None,

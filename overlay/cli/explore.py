@@ -39,7 +39,7 @@ from .options import (
     words_or_paths,
 )
 from .progress import bar, working
-from .show import dump, json_option, one_line_errors
+from .show import dump, json_option
 
 NOTHING_FITS = 3
 """Exit status where no design keeps to the budget."""
@@ -108,7 +108,6 @@ _FROM = {
 )
 @click.option("--synthesise", is_flag=True, help="Also the chosen design's area by Yosys, and clock (minutes).")
 @json_option
-@one_line_errors
 def explore_command(
     networks: tuple[str, ...],
     stream_bits: str,

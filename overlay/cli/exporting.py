@@ -10,7 +10,7 @@ from bitloom.overlay.exporters.qonnx import to_qonnx
 
 from .options import WRITTEN_FILE, words_or_paths
 from .progress import working
-from .show import dump, json_option, one_line_errors, table
+from .show import dump, json_option, table
 
 
 @click.command("export")
@@ -18,7 +18,6 @@ from .show import dump, json_option, one_line_errors, table
 @click.option("--qonnx", is_flag=True, required=True, help="As QONNX, which Netron, qonnx and Brevitas users read.")
 @click.option("--out", type=WRITTEN_FILE, help="The file.  [default: NETWORK.onnx in the working folder]")
 @json_option
-@one_line_errors
 def export_command(network: str, qonnx: bool, out: Path | None, as_json: bool) -> None:
     """Write a network, a name of ours or a model file, as QONNX.
 

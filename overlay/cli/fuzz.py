@@ -11,7 +11,7 @@ from bitloom.overlay.fuzz.campaign import CAMPAIGNS, CampaignState, read_case, r
 
 from .options import FILE, WRITTEN_FOLDER, NumberRange, given
 from .progress import bar
-from .show import dump, json_option, one_line_errors, table
+from .show import dump, json_option, table
 
 MINUTES = 5.0
 """Default length of a campaign."""
@@ -30,7 +30,6 @@ OF_CAMPAIGNS = ("minutes", "cases", "seed", "out", "resume", "jobs", "scheduler"
 @click.option("--jobs", type=click.IntRange(1), help="Processes at work.  [default: one a processor]")
 @click.option("--scheduler", help="Address of a Dask scheduler whose workers do the jobs.")
 @json_option
-@one_line_errors
 def fuzz_command(
     campaign: str,
     minutes: float | None,

@@ -45,7 +45,7 @@ from .evaluate import check_count, transform_for
 from .option_groups import GroupedCommand, option_group
 from .options import FILE, LATENCY, PERCENT, POSITIVE, WRITTEN_FOLDER, board_option, words_or_paths
 from .progress import QUIET, VERBOSE, verbosity
-from .show import dump, fail_unless_exact, json_option, one_line_errors, table
+from .show import dump, fail_unless_exact, json_option, table
 from .simulation import require_pynq
 from .subject import hosts_of
 
@@ -97,7 +97,6 @@ class CommandStep:
 @click.option("--frames", type=click.IntRange(2), default=16, help="Images that run on simulated hardware.")
 @click.option("--out", type=WRITTEN_FOLDER, help="Folder of all results.  [default: build/go/NETWORK]")
 @json_option
-@one_line_errors
 def go_command(net: str, out: Path | None, as_json: bool, **options: Any) -> None:
     """Take a network all the way to a board's folder: import, explore, build, evaluate, report, deploy.
 

@@ -21,7 +21,7 @@ from bitloom.overlay.importers.verify import Checked, verify
 
 from .options import FILE, check_place
 from .progress import bar, working
-from .show import dump, grid, json_option, one_line_errors, table
+from .show import dump, grid, json_option, table
 
 
 @click.command("import")
@@ -45,7 +45,6 @@ from .show import dump, grid, json_option, one_line_errors, table
 @click.option("--check", "images", type=click.IntRange(0, 4096), default=8, help="Random images to verify with.")
 @click.option("--explain", is_flag=True, help="Show what became of each node; write it to NAME.import.md and .html.")
 @json_option
-@one_line_errors
 def import_command(
     source: Path,
     out: Path | None,

@@ -29,7 +29,7 @@ from bitloom.overlay.study.machine_setting import MACHINE_SETTINGS, MachineSetti
 from .option_groups import GroupedCommand, in_group, option_group
 from .options import MACHINE_SLAVES, WRITTEN_FILE, given, held_out_option, out_option
 from .progress import bar
-from .show import dump, grid, json_option, one_line_errors
+from .show import dump, grid, json_option
 
 HIDDEN = "256,256"
 """Neurons of the hidden layers by default."""
@@ -127,7 +127,6 @@ DRAWN_EVERY = 5.0
 )
 @out_option(Path("build/learn"), "Folder for results; an interrupted command goes on from what is there.")
 @json_option
-@one_line_errors
 def learn_command(
     data: str,
     settings: tuple[str, ...],

@@ -19,7 +19,7 @@ from bitloom.overlay.platform.target import BoardTarget
 from .area import show_area
 from .options import board_option, out_option
 from .progress import working
-from .show import dump, json_option, one_line_errors, table
+from .show import dump, json_option, table
 
 DEFAULT = MachineParameters()
 
@@ -54,7 +54,6 @@ DEFAULT = MachineParameters()
 @click.option("--area", "with_area", is_flag=True, help="Also LUTs, registers, block RAM, DSPs and levels by yosys.")
 @out_option(Path("build/training"), "Folder of the build.")
 @json_option
-@one_line_errors
 def machine_command(
     name: str,
     word_bits: int,

@@ -25,7 +25,7 @@ from bitloom.overlay.timing.design_clock import clock_figures
 
 from .options import FILE, FOLDER, POSITIVE, WRITTEN_FILE, board_option
 from .progress import bar, working
-from .show import dump, fail_unless_exact, json_option, one_line_errors, table
+from .show import dump, fail_unless_exact, json_option, table
 from .simulation import require_pynq
 from .subject import loaded, model_of
 
@@ -47,7 +47,6 @@ from .subject import loaded, model_of
 @click.option("--out", type=WRITTEN_FILE, help="The page.  [default: FOLDER/report.html]")
 @click.option("--png", type=WRITTEN_FILE, help="Also write the plots as one picture.")
 @json_option
-@one_line_errors
 def report_command(
     folder: Path,
     network: str | None,

@@ -15,7 +15,6 @@ from bitloom.overlay.virtual.serve import PORT
 
 from .options import FOLDER, NumberRange
 from .progress import working
-from .show import one_line_errors
 from .simulation import require_pynq
 from .subject import loaded
 
@@ -31,7 +30,6 @@ from .subject import loaded
     show_default=True,
     help="Silence after which the client that has the board loses it to the next one that asks.",
 )
-@one_line_errors
 def serve_command(folder: Path, host: str, port: int, idle_seconds: float) -> None:
     """Serve the build in FOLDER as a board, for pynq 4 in another process or environment.
 

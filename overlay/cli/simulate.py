@@ -13,7 +13,7 @@ from bitloom.overlay.build.images import random_images, read_images
 from bitloom.overlay.build.run import Conditions
 
 from .options import FILE, FOLDER, WRITTEN_FILE, stall_options
-from .show import fail_unless_exact, json_option, one_line_errors
+from .show import fail_unless_exact, json_option
 from .simulation import require_pynq, show_report, simulated
 from .subject import loaded, model_of
 
@@ -41,7 +41,6 @@ LARGE_MB = 100
 @click.option("--fst", type=WRITTEN_FILE, help="Write a waveform as FST, some 10 times smaller; its name ends in .fst.")
 @click.option("--out", type=WRITTEN_FILE, help="Write the outputs, (N, H, W, C), as .npy.")
 @json_option
-@one_line_errors
 def simulate_command(
     folder: Path,
     network: str | None,

@@ -14,7 +14,7 @@ from bitloom.overlay.timing.routed import Routed, routed
 from .option_groups import GroupedCommand
 from .options import design_names, design_options, words_or_paths
 from .progress import working
-from .show import dump, grid, json_option, one_line_errors
+from .show import dump, grid, json_option
 from .subject import design_of
 
 
@@ -26,7 +26,6 @@ from .subject import design_of
 @click.option("--seed", type=click.IntRange(0), default=1, help="Of the placer.")
 @click.option("--paths", type=click.IntRange(0, 20), default=5, help="Longest paths of the estimate to show.")
 @json_option
-@one_line_errors
 def timing_command(source: str, grade: str, route: bool, seed: int, paths: int, as_json: bool, **options: Any) -> None:
     """Tell how fast a design can be clocked: routed on an ECP5, and estimated for Xilinx 7 series.
 

@@ -21,7 +21,7 @@ from bitloom.overlay.study.training_runs import TrainingRun, curve_file, mean_ac
 from .option_groups import GroupedCommand, option_group
 from .options import WRITTEN_FILE, NumberRange, held_out_option, words_or_paths
 from .progress import bar
-from .show import dump, json_option, one_line_errors, table
+from .show import dump, json_option, table
 
 SHIPPED = "conv16,conv32p0,pool,conv64"
 """Layers of digits-cnn but its last one, which has an output a class."""
@@ -92,7 +92,6 @@ MOST_SEEDS = 100
     click.option("--checkpoint", type=WRITTEN_FILE, help="Save here after each epoch, and go on from here."),
 )
 @json_option
-@one_line_errors
 def train_command(
     data: str | None,
     layers: str | None,

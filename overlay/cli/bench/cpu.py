@@ -5,7 +5,6 @@ from typing import Any
 import click
 
 from bitloom.golden.kernels.tiled.cpu import processors
-from bitloom.overlay.cli.show import one_line_errors
 
 from .convolutions import convolution_options, measure_and_show
 
@@ -13,7 +12,6 @@ from .convolutions import convolution_options, measure_and_show
 @click.command("cpu")
 @convolution_options
 @click.option("--threads", type=click.IntRange(1), help="Of both sides.  [default: processors]")
-@one_line_errors
 def cpu_command(threads: int | None, **options: Any) -> None:
     """Measure the packed convolution on this processor beside PyTorch's in fp32, bf16, fp16 and int8.
 

@@ -8,7 +8,7 @@ from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS, reference_design
 from bitloom.overlay.cli.options import out_option
 from bitloom.overlay.cli.progress import bar, working
-from bitloom.overlay.cli.show import dump, json_option, one_line_errors
+from bitloom.overlay.cli.show import dump, json_option
 from bitloom.overlay.study import design_figures as benches
 from bitloom.overlay.timing.design_clock import HOW, clock_figures
 
@@ -29,7 +29,6 @@ CLOCK = {"estimated_mhz": "MHz, estimated", "frames_per_second_at_it": "frames a
 @click.option("--clock", is_flag=True, help="Also the clock by the estimate of `bitloom timing`, and frames a second.")
 @out_option(benches.FOLDER, "Builds go here.")
 @json_option
-@one_line_errors
 def designs_command(names: tuple[str, ...], frames: int, area: bool, clock: bool, out: Path, as_json: bool) -> None:
     """Measure the reference designs: bit-exactness, cycles, waits and latency, all by simulation.
 

@@ -6,7 +6,7 @@ import click
 
 from bitloom.golden.zoo.mlperf_tiny import NETWORKS
 from bitloom.overlay.cli.progress import bar
-from bitloom.overlay.cli.show import dump, grid, one_line_errors
+from bitloom.overlay.cli.show import dump, grid
 from bitloom.overlay.study import golden_speed
 from bitloom.overlay.study.convolutions import TimedRow
 
@@ -16,7 +16,6 @@ from .convolutions import tell_not_run, timing_options
 @click.command("golden")
 @click.argument("names", metavar="[ic|kws|vww|ad]...", nargs=-1, type=click.Choice(list(NETWORKS)))
 @timing_options(golden_speed.BATCHES, golden_speed.ROUNDS)
-@one_line_errors
 def golden_command(names: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Measure golden's fast forward pass of MLPerf Tiny's networks beside onnxruntime's int8, on this processor.
 

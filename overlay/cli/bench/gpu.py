@@ -4,14 +4,11 @@ from typing import Any
 
 import click
 
-from bitloom.overlay.cli.show import one_line_errors
-
 from .convolutions import convolution_options, measure_and_show
 
 
 @click.command("gpu")
 @convolution_options
-@one_line_errors
 def gpu_command(**options: Any) -> None:
     """Measure the CUDA kernels on this GPU beside PyTorch's in fp32 (no TF32), TF32, bf16 and fp16.
 

@@ -11,7 +11,7 @@ from bitloom.overlay.build.chosen_design import TOPOLOGIES
 from bitloom.overlay.cli.area import COLUMNS
 from bitloom.overlay.cli.options import chunk_option, out_option
 from bitloom.overlay.cli.progress import bar, working
-from bitloom.overlay.cli.show import dump, grid, json_option, one_line_errors
+from bitloom.overlay.cli.show import dump, grid, json_option
 from bitloom.overlay.platform.boards import BOARDS
 from bitloom.overlay.study import design_figures, mlperf_tiny
 
@@ -46,7 +46,6 @@ AREA = {**COLUMNS, "levels": "levels"}
 @click.option("--area", is_flag=True, help="Also LUT, flip-flops, block RAM, DSP and logic levels, by Yosys.")
 @out_option(design_figures.FOLDER, "The build goes here.")
 @json_option
-@one_line_errors
 def mlperf_tiny_command(
     names: tuple[str, ...],
     frames: int,

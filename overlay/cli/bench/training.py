@@ -7,7 +7,7 @@ import click
 from bitloom.golden.discrete.data import DATA
 from bitloom.overlay.cli.options import MACHINE_SLAVES
 from bitloom.overlay.cli.progress import bar
-from bitloom.overlay.cli.show import dump, grid, json_option, one_line_errors
+from bitloom.overlay.cli.show import dump, grid, json_option
 from bitloom.overlay.study.machine_learning import UNIT_NAMES, MachinePlan
 from bitloom.overlay.study.machine_setting import MACHINE_SETTINGS
 from bitloom.overlay.study.machine_speed import MachineSpeed, measure_speed
@@ -19,7 +19,6 @@ from bitloom.overlay.study.machine_speed import MachineSpeed, measure_speed
 @click.option("--setting", type=click.Choice(list(MACHINE_SETTINGS)), default="words", help="What is discrete.")
 @click.option("--batch", type=click.IntRange(1, 256), help="Images of a batch.  [default: that of the setting]")
 @json_option
-@one_line_errors
 def training_command(slaves: tuple[str, ...], hidden: int, setting: str, batch: int | None, as_json: bool) -> None:
     """Measure how many cycles a sample of digits takes on the training machine, and what its instructions wait for.
 

@@ -1,10 +1,10 @@
 """Convolver: KGP processing elements on the same features, each with the weights of its own kernel (spec B10, B11).
 
-    beat (first, last, kernel row) --> kernel memories a|b --> KGP x PE --> results[KGP x acc_bits]
-    feature word, a cycle later -----------------------------^
+    beat (first, last, kernel row) --> kernel memory --> KGP x PE --> results[KGP x acc_bits]
+    feature word, a cycle later -----------------------^
 
 Nothing stalls inside. ``result_valid`` says that the results of a window are there; they hold until those of the next
-window. Kernel memory a is the lower half of the rows, b the upper one.
+window.
 """
 
 from collections.abc import Callable
@@ -32,6 +32,11 @@ from .pe_or import pe_or
 from .pe_signed import pe_signed
 from .pe_sums import pe_sums
 
+STREAMED = """
+Rows of streamed layers are written while other layers are computed, by turns at both ends of the kernel memory
+(hls_gen/compiler/streamed_weights.py).
+"""
+"""Added to the header where weights are streamed."""
 FEATURES = "features of the beat of the cycle before, lane 0 low"
 """Meaning of the port ``features``."""
 
@@ -148,7 +153,7 @@ def _header(npu: Npu) -> Header:
     shared = ("lanes_per_weight", "lane_step") if npu.array.lanes_per_weight > 1 else ()
     named = ("kfp", "kgp", "acc_bits", "accumulators", *shared)
     return Header(
-        __doc__,
+        __doc__ + STREAMED * npu.loader.stream_weights,
         rate="one beat a cycle",
         latency=f"{timing.array_latency(npu)} cycles from a window's last beat to result_valid",
         parameters=npu.values(*named),

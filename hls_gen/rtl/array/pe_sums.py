@@ -1,12 +1,9 @@
 """Integer processing element whose products come from multipliers that it shares with others (spec B11).
 
-    products[kfp] (multipliers.py) --+--> sums of 4, in stages --> accumulator --> result
-    carries[kfp] --------------------+
+    products[kfp] (multipliers.py) --> sums of 4, in stages --> accumulator --> result
 
-Together with the multipliers it computes what pe_integer.py does, in as many cycles. An adder takes a carry at no cost:
-of the carries that come with the terms of a sum all but one go into its adders, and one goes on with the sum, up to the
-accumulator. Sums are as wide as their products need. ``result`` holds from the last beat of a window to that of the
-next.
+Together with the multipliers it computes what pe_integer.py does, in as many cycles. Sums are as wide as their products
+need. ``result`` holds from the last beat of a window to that of the next.
 """
 
 from veriloggen import Cat
@@ -20,6 +17,16 @@ from bitloom.hls_gen.rtl.primitives.text import Header
 
 from .accumulator import WindowPorts, accumulator
 from .multipliers import LATENCY
+
+CARRIED = """
+To each product a carry is added:
+
+    carries[kfp] (multipliers.py) --> sums of 4
+
+An adder takes a carry at no cost: of the carries that come with the terms of a sum all but one go into its adders, and
+one goes on with the sum, up to the accumulator.
+"""
+"""Added to the header of a PE with carries."""
 
 Term = tuple[Signal, Signal | None]
 """A number in two's complement, and a carry of 0 or 1 that is still to be added to it; None: no carry."""
@@ -44,7 +51,7 @@ def pe_sums(library: Library, npu: Npu, carried: bool) -> Block:
     kind = "pe_sums_carried" if carried else "pe_sums"
     sizes = ("kfp", "feature_bits", "weight_bits", "acc_bits", "accumulators")
     header = Header(
-        __doc__,
+        __doc__ + CARRIED * carried,
         rate="one beat a cycle",
         latency=f"{timing.pe_latency(npu) - LATENCY} cycles from the products of a window's last beat to result",
         parameters=npu.values(*sizes),

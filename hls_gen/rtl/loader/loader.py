@@ -1,15 +1,13 @@
 """Loader: takes the packets of the stream apart (docs/reference/device.md, "Packets"; spec B8).
 
     s_axis --> header --> judge --+--> LOAD: load bus to the memories of the NPUs
-                                  +--> WEIGHTS: the same to the kernel memory, while the NPU computes
-                                  +--> FRAME: words[KFP] to the first NPU, a flag to the output
+                                  +--> FRAME: input words to the first NPU, a flag to the output
                                   `--> malformed: error, then everything is dropped until reset
 
 Order of arrival is kept: a LOAD waits until no frame is in flight, then holds the NPUs in reset (``restart``); a FRAME
 lets them go. One stream word a cycle; a header costs two cycles in which none is taken, a wait apart.
 
-Parts: state.py, header.py, load.py, network_row.py, order.py, judge.py, frames.py, weights.py in
-hls_gen/rtl/loader.
+Parts: state.py, header.py, load.py, network_row.py, order.py, judge.py, frames.py in hls_gen/rtl/loader.
 """
 
 from collections.abc import Sequence
@@ -33,6 +31,13 @@ from .network_row import network_row
 from .order import Order
 from .state import LoaderContext
 from .weights import accept_weights, last_row_of_layer
+
+STREAMED = """
+Weights of streamed layers come between frames (weights.py in hls_gen/rtl/loader):
+
+    judge --> WEIGHTS: load bus to the kernel memory of an NPU, while the NPUs compute
+"""
+"""Added to the header where weights are streamed."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +138,7 @@ def _module_header(design: Design) -> Header:
     """First comment of the module."""
     judging = f"{timing.JUDGING} cycles from a header's last word until the packet may begin"
     return Header(
-        __doc__,
+        __doc__ + STREAMED * design.npus[0].loader.stream_weights,
         rate=f"one stream word a cycle inside a packet, none for {timing.JUDGING} cycles behind a header",
         latency=f"{judging}; 1 cycle from a word of rows to the load bus, and from a frame's word to stream words",
         parameters={"stream_bits": design.stream_bits, "npus": len(design.npus)},

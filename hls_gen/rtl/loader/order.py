@@ -34,12 +34,14 @@ class Order:
     def make(cls, c: LoaderContext) -> "Order":
         """Registers, of which the signature is an output."""
         b = c.b
-        b.comment("Order: signature of what was loaded, number of the next packet, layer of the next weights.")
+        streamed = c.design.npus[0].loader.stream_weights
+        layer = ", layer of the next weights" * streamed
+        b.comment(f"Order: signature of what was loaded, number of the next packet{layer}.")
         first = b.localparam("FIRST_SIGNATURE", rule.START, rule.BITS, base=16)
         return cls(
             b.output_reg("signature", rule.BITS, init=first),
             b.reg("next_number", NUMBER_BITS),
-            b.reg("next_layer", LAYER_BITS) if c.design.npus[0].loader.stream_weights else None,
+            b.reg("next_layer", LAYER_BITS) if streamed else None,
         )
 
     def in_turn(self, b: Block, header: HeaderWords, network: NetworkRow, is_weights: Signal | None) -> Signal:

@@ -7,7 +7,7 @@ hls_gen/rtl/shell/pool_unit.py).
 
 A map that passes by waits until the maps before it have left the pool unit, so that maps leave in the order of their
 layers. A map has entered the pool unit with its last step, and a map behind it comes no earlier: so two maps are never
-offered at a time, and the pool unit waits for `out` alone. Latency 0.
+offered at a time, and the pool unit waits for ``out`` alone.
 """
 
 from veriloggen import Cat

@@ -1,21 +1,17 @@
 """Addition: to the results of a layer comes the map that waits in the skip store.  Golden twin: golden/layers/add.py.
 
-    in[OL] -+-> row --> x factor_kept ----> + bias --+
-            |                                        + --> + half --> >> shift --> clip to low..high -+-> skid register
-            |   skip[KFP] --> step[OL] --> x factor_skipped                                           |        |
-            `-> layers that add nothing, while the stages are empty ----------------------------------'   features[OL]
+    in[OL] -+-> row --> x factor_kept --> + bias --+
+            |                                      + --> + half --> >> shift --> clip --+--> skid --> features[OL]
+            |   skip[skip_lanes] --> step[OL] --> x factor_skipped                       |
+            `-> layers that add nothing, while the stages are empty ---------------------'
 
 A step of a layer that adds waits in the register ``row`` until what belongs to it is there. Steps of other layers pass
 the stages by, as they are, from the second cycle on after the steps before them have left these. Whether its layer
 adds, and which row of memory ``additions`` is the layer's, comes with each step, so that layers may follow one another.
 
-A word of the skip store is cut into steps of OL lanes, the low ones first; what is left of it after a tuple's last step
-goes with that. Where OL is more than KFP, several words make a step.
-
-Products and sums are registers as DSP blocks have them: the second product comes a stage after the first one, so that
-one block's adder takes the sum of the other. With ``lut_products`` LUTs multiply. Rounds to nearest, halves away from
-zero: half of 2^shift is added, or one less to a negative total. All stages move together, when the last one is free.
-Steps that aren't taken wait in the skid register, so that whether the stages move is a register, not logic.
+A total is rounded to nearest, halves away from zero: half of 2^shift is added, or one less to a negative total. Then it
+is clipped to the layer's ``low`` and ``high``. All stages move together, when the last one is free. Steps that aren't
+taken wait in the skid register, so that whether the stages move is a register, not logic.
 """
 
 from collections.abc import Sequence
@@ -60,6 +56,24 @@ from bitloom.hls_gen.rtl.primitives.text import Header
 from .step import give, ready_ahead
 
 STAGES = timing.ADD_STAGES
+CUT = """
+A word of the skip store is cut into steps of OL lanes, the low ones first; what is left of it after a tuple's last step
+goes with that.
+"""
+"""Added to the header where a word of the skip store has several steps."""
+COLLECTED = """
+{words} words of the skip store make a step, the first one in the low lanes.
+"""
+"""Added to the header where a step has several words of the skip store."""
+DSP_PRODUCTS = """
+Products and sums are registers as DSP blocks have them: the second product comes a stage after the first one, so that
+one block's adder takes the sum of the other.
+"""
+"""Added to the header where DSP blocks multiply."""
+LUT_PRODUCTS = """
+LUTs multiply. The second product comes a stage after the first one.
+"""
+"""Added to the header where LUTs multiply."""
 OF_STEPS = """
 In a binary NPU a word of the skip store is a step: integers of ``value_bits`` bits. Above the side bits of ``features``
 stands whether the layer's results are kept in the skip store.
@@ -95,16 +109,18 @@ def addition(library: Library, npu: Npu) -> Block:
     its marks above those that go on; stream ``skip`` of words of the skip store.
     """
     steps = npu.keeps_steps
-    together = npu.results.ol // npu.skip_lanes
+    together, pieces = gear(npu.skip_lanes, npu.results.ol)
+    text = __doc__ + CUT * (pieces > 1) + COLLECTED.format(words=together) * (together > 1)
+    text += LUT_PRODUCTS if "addition" in npu.results.lut_products else DSP_PRODUCTS
     sizes = {
-        **npu.values("kfp", "ol"),
+        "skip_lanes": npu.skip_lanes,
+        **npu.values("ol"),
         "value_bits" if steps else "feature_bits": npu.value_bits,
         **npu.values("add_factor_bits", "add_bias_bits"),
     }
     header = Header(
-        __doc__ + OF_STEPS * steps + OF_PRODUCTS * npu.multiplies_maps,
-        rate="one step of OL results a cycle"
-        + f", every {together} cycles where added" * (npu.results.ol > npu.skip_lanes),
+        text + OF_STEPS * steps + OF_PRODUCTS * npu.multiplies_maps,
+        rate="one step of OL results a cycle" + f", every {together} cycles where added" * (together > 1),
         latency=f"{timing.latencies(npu).addition} cycles from in to features where what is added is there, "
         "0 where nothing is added",
         parameters=sizes,

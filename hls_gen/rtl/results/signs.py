@@ -5,7 +5,7 @@ hls_gen/compiler/lowered_layers.py, Sign.
                       `--> skip[OL integers], of layers whose results are kept
 
 Each side gets its step when it is ready, whatever the other one does, and has a register that says whether it has taken
-the step already (hls_gen/rtl/primitives/stream.py, fork). A step that isn't kept passes the skip store by. Latency 0.
+the step already (hls_gen/rtl/primitives/stream.py, fork). A step that isn't kept passes the skip store by.
 """
 
 from bitloom.hls_gen.design.npu import Npu

@@ -150,7 +150,11 @@ def issuer(library: Library, spec: SequencerSpec) -> Block:
 
     # # #
 
-    b.comment("A beat needs its word, and where it ends what has a result, room for that.")
+    several = not spec.pool and spec.npu.array.accumulators > 1
+    room_at = (
+        "first beat of a pass needs room for the pass's results" if several else "last beat of a result needs room"
+    )
+    b.comment(f"A beat needs its word; the {room_at}.")
     counts = Counts.registers(b, spec)
     work = TapAtWork.registers(b, spec, tap)
     there = b.wire("there", 1, counts.there(work.claims_word))

@@ -3,7 +3,7 @@ hls_gen/rtl/sequencer/writer.py).
 
     in[word] --+--> position at hand --------------+--> out[taps x word], the newest position in the highest lanes
                `--> positions before: a row a word --+
-                    0, or the lowest value, where there is no tap
+                    0 where there is no tap
 
 A line of the map goes through the former position by position, word by word of a position. With each position that
 completes a window of the line its words leave, beside those of the positions before. Behind the map's last column the
@@ -76,7 +76,9 @@ def line_former(library: Library, spec: SequencerSpec) -> Block:
     lines |= {"lane_lines": beat.lane_lines} if beat.lane_lines > 1 else {}
     sizes = {"word_bits": sequencer.map_bits, "line_taps": beat.columns, **lines}
     shared = SHARED.format(lines=beat.lane_lines) * (beat.lane_lines > 1)
-    text = __doc__ + KEPT * (beat.most_rows > 1) + shared + WHOLE * ("whole" in memory.widths)
+    values = "".join(f", or the {beside.flag} value," for beside in spec.sequencer.besides)
+    text = __doc__.replace("0 where", f"0{values} where")
+    text += KEPT * (beat.most_rows > 1) + shared + WHOLE * ("whole" in memory.widths)
     header = Header(text, rate="a word a cycle", latency="0 cycles from in to out", parameters=sizes)
     b = Block(library.name(spec.module("line_former"), spec.npu), header)
     bus = LoadBus.ports(b, library.stream_bits, [memory])

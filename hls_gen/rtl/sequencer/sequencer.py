@@ -1,19 +1,7 @@
-"""Sequencer: tuple memory, tables and dataflows (spec B9, B10, B13).  Golden twin: hls_gen/compiler/schedule.
+"""Sequencer of an array, or of a pool unit: which word meets which weights in each cycle (spec B9, B10, B13).
 
-    words --> writer --write--> tuple memory (ring) --------> word, a cycle after its beat
-                 ^ has_free        ^ read_row
-                 +------------ issuer --> beat (first, last, kernel row, ...)
-                                 ^ one tap a cycle
-    layer rows, tables --> tap source
-
-Dataflow output_stationary (B9): for each window, each kernel group, each valid tap, each word of its tuple. One beat a
-cycle; the next window, layer or frame starts in the cycle after the last beat of this one, if its words are there and
-there is room.
-
-The ring holds words of several layers at once: a layer's tuples follow those of the layer before, so that words for
-the next layer come in while this one is computed. Tables hold addresses relative to the first word of the layer.
-
-Parts: hls_gen/rtl/sequencer/writer.py, tap_source.py and issuer.py, each a module of its own.
+The module's text, `_contract`, says what the sequencer does. Parts: writer.py, tap_source.py and issuer.py, each a
+module of its own. Golden twin: hls_gen/compiler/schedule.
 """
 
 from collections.abc import Sequence
@@ -38,16 +26,6 @@ from .writer import Written, inlet_means, writer
 __all__ = ["SequencerSpec", "sequencer"]
 
 
-OF_POOL_UNIT = (
-    ("Sequencer: tuple memory, tables and dataflows (spec B9, B10, B13)",
-     "Sequencer of the pool unit: tuple memory and tables (spec B9, B10)"),
-    ("kernel row, ...", "index, ..."),
-    ("Dataflow output_stationary (B9): for each window, each kernel group,", "For each window,"),
-)  # fmt: skip
-"""Phrases of the text above, and what the header of a pool unit's sequencer, which has no kernel groups, says in place
-of each."""
-
-
 def sequencer(library: Library, spec: SequencerSpec) -> Block:
     """The module of one sequencer.
 
@@ -56,14 +34,11 @@ def sequencer(library: Library, spec: SequencerSpec) -> Block:
     (beat.Beat), and ``word`` a cycle after each. Registers see ``layer`` (the layer that begins next), ``inlet`` (the
     one that is read) and what beat.WaitPulses says.
     """
-    contract = __doc__
-    for of_array, of_pool_unit in OF_POOL_UNIT if spec.pool else ():
-        assert of_array in contract, f"the text of this file must have: {of_array}"
-        contract = contract.replace(of_array, of_pool_unit)
+    word_later = ", 1 cycle from a beat to its word at the output" * (not spec.one_memory)
     header = Header(
-        contract,
+        _contract(spec),
         rate="one beat a cycle",
-        latency="1 cycle from a word to its beat, 1 cycle from a beat to its word at the output",
+        latency="1 cycle from a word to its beat" + word_later,
         parameters={"word_bits": spec.sequencer.word_bits, "words": spec.sequencer.ring_words},
     )
     context = Context.module(library, spec, "sequencer", spec.memories, header)
@@ -110,6 +85,49 @@ def sequencer(library: Library, spec: SequencerSpec) -> Block:
     else:
         _tuple_memory(context, written, beat, read_row, word)
     return b
+
+
+def _contract(spec: SequencerSpec) -> str:
+    """The module's text."""
+    title, row = "Sequencer: tuple memory{} (spec B9, B10)", "kernel row"
+    if spec.pool:
+        title, row = "Sequencer of the pool unit: tuple memory{} (spec B13)", "index"
+    tables, parts = "tables", " and tables"
+    if spec.kind.counters:
+        tables, parts = "tables and counters", ", tables and counters"
+    ring = "tuple memory (ring) --------> word, a cycle after its beat"
+    if spec.one_memory:
+        ring = "ring, in the memory of the kernels"
+    return f"""{title.format(parts)}.  Golden twin: hls_gen/compiler/schedule.
+
+    words --> writer --write--> {ring}
+                 ^ has_free        ^ read_row
+                 +------------ issuer --> beat (first, last, {row}, ...)
+                                 ^ one tap a cycle
+    layer rows, {tables} --> tap source
+
+{_loops(spec)} One beat a cycle; the next window, layer or frame
+starts in the cycle after the last beat of this one, if its words are there and there is room.
+
+The ring holds words of several layers at once: a layer's tuples follow those of the layer before, so that words for
+the next layer come in while this one is computed. Addresses by {tables} count from the first word of the layer.
+
+Parts: hls_gen/rtl/sequencer/writer.py, tap_source.py and issuer.py, each a module of its own.
+"""
+
+
+def _loops(spec: SequencerSpec) -> str:
+    """The order of beats, from the outer loop to the inner one."""
+    if spec.pool:
+        return "For each window, each valid tap, each word of its tuple."
+    if spec.npu.array.accumulators == 1:
+        dataflow = "Dataflow output_stationary"
+        return f"{dataflow} (B9): for each window, each kernel group, each valid tap, each word of its tuple."
+    return (
+        "For each window, each pass over it, each valid tap, each word of its tuple, each kernel group of the pass. A "
+        f"layer's row says how many kernel groups a pass has, {spec.npu.array.accumulators} at most: one in dataflow "
+        "output_stationary (B9), all in input_stationary (A10), up to N in input_stationary:N."
+    )
 
 
 def _one_memory(b: Block, spec: SequencerSpec, moves: Sequence[Signal | None]) -> None:

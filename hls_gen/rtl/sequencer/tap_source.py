@@ -32,6 +32,9 @@ from .tap_events import Pointer, TapEvents
 from .tuple_parts import TupleParts
 from .weights import WeightsBegun, weights_missing
 
+ORDER_OF_SEVERAL = """For each window, for each pass, which serves one kernel group or several: the valid taps of the
+window. Tuples are claimed in the first pass and read again in the others."""
+"""The order of taps in front of an array with several accumulators a PE, for the header."""
 POOL_ORDER = "For each window its valid taps, once. The first tap that reads a tuple claims it."
 """The order of taps in the sequencer of the pool unit, for its header."""
 
@@ -118,7 +121,11 @@ def _contract(spec: SequencerSpec) -> str:
         ways = ways[: ways.rindex("\n")]
     if not spec.kind.kernel_rows:
         ways = ways.replace("kernel row, ", "")
-    return "\n\n".join((title, ways, POOL_ORDER if spec.pool else order))
+    if spec.pool:
+        order = POOL_ORDER
+    elif spec.npu.array.accumulators > 1:
+        order = ORDER_OF_SEVERAL
+    return "\n\n".join((title, ways, order))
 
 
 def _events(
@@ -130,13 +137,16 @@ def _events(
     Counts kernel groups and windows. The pool's sequencer has no groups, and passes each window once: what is said of
     passes is None there.
     """
-    b.comment("Windows of the layer, and passes over each: one a kernel group.")
     first_pass = None
     pass_last: Signal | None = None
     window_end = last
     first = None
     rewind = None
     kernel = layers.now.kernel
+    passes_told = ""
+    if kernel is not None and kernel.groups_minus_1 is not None:
+        passes_told = ", and passes over each" + ": one a kernel group" * (kernel.inner_groups_minus_1 is None)
+    b.comment(f"Windows of the layer{passes_told}.")
     passes = b.wire("next_pass", 1, layers.move & any_of(layers.change, last))
     if kernel is not None and kernel.groups_minus_1 is not None:
         limit = kernel.groups_minus_1

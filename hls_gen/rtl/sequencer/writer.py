@@ -85,7 +85,12 @@ def writer(library: Library, spec: SequencerSpec) -> Block:
     joins = not spec.pool and spec.npu.joined_words > 0
     forms = spec.sequencer.forms_lines
     registered = spec.sequencer.has_input_register
-    text = __doc__ + JOINED * joins + FORMED * forms + REGISTERED * registered
+    one_inlet = "source" not in memory.widths
+    of_inlet = " from the map's inlet alone," * (not one_inlet)
+    text = __doc__
+    if one_inlet:
+        text = text.replace("which inlet, how", "how").replace("inlets -", "inlet --")
+    text += JOINED * joins + FORMED * forms + REGISTERED * registered
     latency = f"{'1 cycle' if registered else '0 cycles'} from an inlet to the write port"
     header = Header(text, rate="one word a cycle", latency=latency)
     context = Context.module(library, spec, "writer", spec.of_writer, header)
@@ -97,7 +102,7 @@ def writer(library: Library, spec: SequencerSpec) -> Block:
 
     # # #
 
-    b.comment("The map that comes: its inlet and its words; the next one follows without a gap.")
+    b.comment(f"The map that comes: {'its inlet and ' * (not one_inlet)}its words; the next one follows without a gap.")
     left = b.reg("words_left", memory.widths["words"])  # of the map that comes, the next word included
     final = b.reg("word_final", init=1)  # the next word is its map's last one: a register, since words come late
     loaded = b.reg("writer_loaded")  # a layer's row was taken: from the second cycle after reset on
@@ -115,10 +120,10 @@ def writer(library: Library, spec: SequencerSpec) -> Block:
     write_row = b.reg("next_row", spec.sequencer.address_bits)  # places are filled one after another, layer after layer
     b.on(out.write, (write_row, add(write_row, 1, spec.sequencer.address_bits)))
     out.write_row.assign(write_row)
-    b.comment("Words are taken from the map's inlet alone, while the ring has room.")
+    b.comment(f"Words are taken{of_inlet} while the ring has room.")
     formed = _formed(context, last_layer, out) if forms else None
     can = b.wire("can_write", 1, out.has_free if formed is None else loaded & formed.ready)
-    if row.source is None:
+    if one_inlet:
         (inlet,) = inlets.values()
         inlet.ready.assign(can)
         valid, data = inlet.valid, inlet.data

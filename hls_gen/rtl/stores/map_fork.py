@@ -5,7 +5,7 @@ hls_gen/rtl/shell/outlets.py).
          `--> skip: the skip store, with the mark who takes the word there
 
 Each side gets its word when it is ready, whatever the other one does, and has a register for a word that it has already
-(hls_gen/rtl/primitives/stream.py, fork). A word that goes to one side alone passes the other one by. Latency 0.
+(hls_gen/rtl/primitives/stream.py, fork). A word that goes to one side alone passes the other one by.
 """
 
 from collections.abc import Sequence
@@ -67,7 +67,7 @@ def map_fork(library: Library, npu: Npu, parts: tuple[tuple[str, int], ...], on:
     Block
         Module ``map_fork``.
     """
-    sizes = {"kfp": npu.array.map_lanes, "feature_bits": npu.array.feature_bits}
+    sizes = {"lanes": npu.array.map_lanes, "feature_bits": npu.array.feature_bits}
     latency = "0 cycles from in to out and skip"
     header = Header(__doc__, rate="one word a cycle", latency=latency, parameters=sizes)
     b = Block(library.name("map_fork", npu), header)

@@ -268,7 +268,7 @@ def _check_identity(registers: Registers, manifest: CoreManifest, name: str) -> 
         raise DesignMismatch(f"{name}: IDENT must be 0x{manifest.ident:08X}, got 0x{ident:08X}")
     wanted = manifest.vlnv.split(":")[3]
     version = registers.read("VERSION")
-    digits = [str(VERSION_REGISTER.field(name).of(version)) for name in VERSION]
+    digits = [str(VERSION_REGISTER.field(part).of(version)) for part in VERSION]
     if digits[: wanted.count(".") + 1] != wanted.split("."):
         raise DesignMismatch(f"{name}: VERSION must be that of the manifest, {wanted}, got {'.'.join(digits)}")
     digest = registers.digest()

@@ -82,7 +82,7 @@ class Design:
                     f"{before.array.feature_bits} bits, got {npu.engine} of {npu.array.feature_bits}"
                 )
             if before.skips_onward:
-                wanted, has = (one.values("ol", "skip_bits") for one in (before, npu))
+                wanted, has = (each.values("ol", "skip_bits") for each in (before, npu))
                 if has != wanted:
                     raise ValueError(
                         f"{self.name}: NPU {n} must have a skip store for steps of the NPU before, ol = {wanted['ol']} "

@@ -57,9 +57,13 @@ class FormedLines:
 
     @classmethod
     def of(cls, window: Window, coming: MapLines, wanted: MapLines) -> "FormedLines | None":
-        """Of the lines of a map that come, the windows that are wanted. None where a line comes that no window has
-        which is wanted, or a position behind the last window, as only another reader of the map wants them; where a
-        line comes without its neighbour, or not the last line of a window; and where counters don't reach so far."""
+        """The words that a line former makes of the lines of a map that come, so that it completes the windows that are
+        wanted. None where it can't:
+
+        - another reader of the map wants a line that is in none of these windows, or a position behind the last window;
+        - windows have several lines, and a line of the map doesn't come;
+        - a number is larger than the former's counters.
+        """
         lines = len(coming.numbers)
         formed = cls(lines=lines, positions=coming.positions, window=window, windows=wanted.positions)
         complete = coming.numbers[formed.line_hits()]

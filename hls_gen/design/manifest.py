@@ -187,11 +187,11 @@ def _npu(entry: Any, where: str) -> Npu:
     wanted = memory_map(npu)
     given = reader.entries("memories")
     reader.require(len(given) == len(wanted), f"memories must be {len(wanted)} by its parameters", len(given))
-    for i, (memory, one) in enumerate(zip(wanted, given)):
-        named = Reader(one, f"{where}: memories[{i}]")
-        name = named.data.get("name")
-        named.require(name == memory.name, f"name must be {memory.name} by the NPU's parameters", name)
-        _check_memory(memory, Reader(one, f"{where}: memory {name}"))
+    for i, (memory, described) in enumerate(zip(wanted, given)):
+        numbered = Reader(described, f"{where}: memories[{i}]")
+        name = numbered.data.get("name")
+        numbered.require(name == memory.name, f"name must be {memory.name} by the NPU's parameters", name)
+        _check_memory(memory, Reader(described, f"{where}: memory {name}"))
     return npu
 
 

@@ -25,7 +25,10 @@ whose product two DSP blocks make, LUTs multiply by the upper half of the multip
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """Numbers that a unit has in a field of a memory, in each row one: of a layer, of a channel, or of a table."""
+    """Numbers that a unit has in a field of a memory, in each row one: of a layer, of a channel, or of a table.
+
+    ``bits`` and ``none`` are numbers, or name an attribute of an `Npu` that has the number: "results.multiplier_bits".
+    """
 
     bits: int | str
     """Their width. Where it is 0 there is no such field. A width that is a capacity is as large as layers need it."""
@@ -36,10 +39,7 @@ class Column:
     together: bool = False
     """Of channels: whether the numbers of all lanes lie side by side in one field, that of lane 0 lowest."""
     none: int | str = 0
-    """The number where the unit has nothing to do: of another layer, or of a lane without a channel.
-
-    ``bits`` and ``none`` may name an attribute of an `Npu`, such as ``results.multiplier_bits``, which is the number.
-    """
+    """The number where the unit has nothing to do: of another layer, or of a lane without a channel."""
 
     def width_for(self, numbers: Array) -> int:
         """The width that a layer with these numbers needs; 0 where all are ``none``."""

@@ -75,7 +75,8 @@ class Master:
         self.neurons[i.d : i.d + i.columns] = form.pack(form.saturate(self.array.forward(i, self._x(i))))
 
     def _backward(self, i: Instruction) -> None:
-        """All slaves' partial vectors are added up the tree, exactly and so in any order, and saturated at its root."""
+        """The partial vectors of all slaves are added exactly, so that the order of the tree doesn't matter, and saturated
+        at the root."""
         form = self.machine.form
         self.neurons[i.d : i.d + i.rows] = form.pack(form.saturate(self.array.backward(i)))
 

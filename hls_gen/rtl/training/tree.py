@@ -1,4 +1,4 @@
-"""The H-tree: a branch copies beats downwards and adds what comes up (C22).  Twin: golden/discrete/machine/tree.py.
+"""The H-tree: a branch copies beats downwards and adds what comes up (C22).
 
     down --register--+--> branch or slave 0 --.
                      '--> branch or slave 1 --+--> sum --register--> up

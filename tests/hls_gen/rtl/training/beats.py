@@ -16,7 +16,6 @@ from bitloom.golden.discrete.machine.draws import matrix_draws
 from bitloom.golden.discrete.machine.instruction import Instruction
 from bitloom.golden.discrete.machine.master import Master
 from bitloom.golden.discrete.machine.parameters import MachineParameters
-from bitloom.golden.discrete.machine.tree import tree_sum
 from bitloom.hls_gen.design import training as facts
 from tests.golden.discrete.machine.cases import CONVERTERS
 
@@ -197,7 +196,7 @@ def _passed(master: Master, i: Instruction, kind: int, rng: random.Random) -> St
 def total(step: Step) -> list[int]:
     """What comes up the whole tree: one slave after the other, but for BACKWARD's sums over all."""
     if step.kind == facts.BACKWARD:
-        return tree_sum([np.array(part) for part in step.up]).tolist()
+        return np.sum(step.up, axis=0).tolist()
     each = max(map(len, step.up), default=0)
     if step.kind == facts.FORWARD:
         return [part[c] for c in range(each) for part in step.up if c < len(part)]

@@ -26,25 +26,6 @@ from .weights import Weights, weight_limit, weights_of
 ENGINES = ("auto", "binary", "integer")
 
 
-@dataclass(frozen=True, kw_only=True)
-class EngineCost:
-    """LUTs and DSP blocks of the engines for a product a cycle, with an NPU for each kind."""
-
-    lut: float
-    dsp: float
-    """lut, dsp: LUTs and DSP blocks of PEs."""
-
-    @property
-    def price(self) -> float:
-        """LUTs and DSP blocks together, in LUTs."""
-        return PeLaneArea(self.lut, self.dsp).price
-
-    def __str__(self) -> str:
-        if not self.dsp:
-            return f"{self.lut:.1f} LUT a product and cycle"
-        return f"{self.price:.1f} LUT a product and cycle, {self.dsp:.2f} DSP among them for {LUTS_OF_DSP:.0f} each"
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class EngineChoice:
     """The engines and encodings that were chosen for a network."""
@@ -57,9 +38,10 @@ class EngineChoice:
     """Of each quantised map, by number."""
     why: str
     """One sentence about the engines."""
-    costs: Mapping[str, EngineCost | str] = field(default_factory=dict)
-    """By engine: the cost of the network on this engine alone, or the reason why the engine can't compute all of the
-    network; under "both", the cost on the two engines that were chosen."""
+    costs: Mapping[str, PeLaneArea | str] = field(default_factory=dict)
+    """By engine: the cost of the network on this engine alone, which is the area of PEs for a product a cycle, or the
+    reason why the engine can't compute all of the network; under "both", the cost on the two engines that were
+    chosen."""
 
 
 def choices(graph: SectionGraph, engine: str = "auto") -> list[EngineChoice]:
@@ -96,11 +78,11 @@ def _choices(chooser: "_Chooser", engine: str) -> list[EngineChoice]:
     if engine != "auto":
         _refuse(chooser.reasons(chooser.all(engine)))
         return [chooser.choice(chooser.all(engine), f"the {engine} engine computes all: it was asked for", costs)]
-    able = {name: cost for name, cost in costs.items() if isinstance(cost, EngineCost)}
+    able = {name: cost for name, cost in costs.items() if isinstance(cost, PeLaneArea)}
     if not able:
         return [chooser.mixed(costs)]
     order = sorted(able, key=lambda name: able[name].price)
-    missing = next((str(cost) for name, cost in costs.items() if name not in able), "it costs less")
+    missing = next((cost for cost in costs.values() if isinstance(cost, str)), "it costs less")
     return [chooser.choice(chooser.all(name), f"the {name} engine computes all: {missing}", costs) for name in order]
 
 
@@ -127,7 +109,7 @@ class _Chooser:
         """One engine for all sections."""
         return [engine] * len(self._sections)
 
-    def choice(self, engines: Sequence[str], why: str, costs: Mapping[str, EngineCost | str]) -> EngineChoice:
+    def choice(self, engines: Sequence[str], why: str, costs: Mapping[str, PeLaneArea | str]) -> EngineChoice:
         """The choice of these engines."""
         weights = dict(zip(self._graph.weighted, self._weights))
         whole = self._of_graph(engines)
@@ -144,18 +126,30 @@ class _Chooser:
         sections = [self.refusals[engine][place] for place, engine in enumerate(engines)]
         return [line for line in sections if line] or [line for line in self._map_refusals(engines) if line]
 
-    def cost_of_all(self, engine: str) -> EngineCost | str:
+    def cost_of_all(self, engine: str) -> PeLaneArea | str:
         """Cost of the network on one engine, or the reason why the engine can't compute it."""
         reason = next(iter(self.reasons(self.all(engine))), "")
         return reason or self._cost(self.all(engine))
 
-    def _cost(self, engines: Sequence[str]) -> EngineCost:
-        """The cost of these engines."""
+    def _cost(self, engines: Sequence[str]) -> PeLaneArea:
+        """The cost of these engines, with an NPU for each kind."""
         held = held_maps(self._graph, self._of_graph(engines))
         sources = [held[section.reading.map].encoding for section in self._sections]
-        return cost_of(self._sections, self._weights, sources, engines)
+        lanes = {
+            engine: _lane(engine, [k for k, e in enumerate(engines) if e == engine], self._weights, sources)
+            for engine in dict.fromkeys(engines)
+        }
+        lut = dsp = products = 0.0
+        for section, weights, source, engine in zip(self._sections, self._weights, sources, engines):
+            groups = groups_of(weights.values) if weights.groups == 1 else 1
+            count = section.size[0] * section.size[1] * weights.values.size // groups
+            cycles = count * _visits(engine, weights.encoding, source)
+            products += count
+            lut = lut + cycles * lanes[engine].lut
+            dsp = dsp + cycles * lanes[engine].dsp
+        return PeLaneArea(lut=lut / products, dsp=dsp / products)
 
-    def mixed(self, costs: Mapping[str, EngineCost | str]) -> EngineChoice:
+    def mixed(self, costs: Mapping[str, PeLaneArea | str]) -> EngineChoice:
         """A choice of both engines: each section gets an engine that can compute it."""
         binary = self.refusals["binary"]
         integer = self.refusals["integer"]
@@ -278,37 +272,6 @@ def _runs(free: Sequence[bool]) -> list[range]:
     return runs
 
 
-def cost_of(
-    sections: Sequence[WeightSection], weights: Sequence[Weights], held: Sequence[Encoding], engines: Sequence[str]
-) -> EngineCost:
-    """Cost of a network.
-
-    Parameters
-    ----------
-    sections : sequence of WeightSection
-        At least one.
-    weights : sequence of Weights
-        Of each section.
-    held : sequence of Encoding
-        How the map is held that each section reads.
-    engines : sequence of str
-        Of each section.
-    """
-    lanes = {
-        engine: _lane(engine, [k for k, e in enumerate(engines) if e == engine], weights, held)
-        for engine in dict.fromkeys(engines)
-    }
-    lut = dsp = products = 0.0
-    for section, section_weights, encoding, engine in zip(sections, weights, held, engines):
-        groups = groups_of(section_weights.values) if section_weights.groups == 1 else 1
-        count = section.size[0] * section.size[1] * section_weights.values.size // groups
-        cycles = count * _visits(engine, section_weights.encoding, encoding)
-        products += count
-        lut = lut + cycles * lanes[engine].lut
-        dsp = dsp + cycles * lanes[engine].dsp
-    return EngineCost(lut=lut / products, dsp=dsp / products)
-
-
 def _visits(engine: str, weight: Encoding, source: Encoding) -> int:
     """Lanes, or cycles of a lane, that a product takes."""
     bits = source.bits if source.kind == "bipolar" else 1
@@ -335,7 +298,7 @@ def _sum_bits(weights: Weights, source: Encoding) -> int:
     return signed_bits(-most, most)
 
 
-def costs_text(costs: Mapping[str, EngineCost | str]) -> dict[str, str]:
+def costs_text(costs: Mapping[str, PeLaneArea | str]) -> dict[str, str]:
     """By heading, for each engine: what the network costs on the engine, or why the engine can't compute all of it.
 
     Parameters
@@ -344,4 +307,10 @@ def costs_text(costs: Mapping[str, EngineCost | str]) -> dict[str, str]:
         As `EngineChoice` has them.
     """
     headings = {"binary": "on the binary one", "integer": "on the integer one", "both": "on both"}
-    return {headings[engine]: f"no: {cost}" if isinstance(cost, str) else str(cost) for engine, cost in costs.items()}
+    return {headings[engine]: f"no: {cost}" if isinstance(cost, str) else _text(cost) for engine, cost in costs.items()}
+
+
+def _text(cost: PeLaneArea) -> str:
+    if not cost.dsp:
+        return f"{cost.lut:.1f} LUT a product and cycle"
+    return f"{cost.price:.1f} LUT a product and cycle, {cost.dsp:.2f} DSP among them for {LUTS_OF_DSP:.0f} each"

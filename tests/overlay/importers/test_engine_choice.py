@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.explore.lane_area import LUTS_OF_DSP, lane_area
+from bitloom.overlay.importers.choose import costs_text
 from tests.errors import refusal
 
 from .against import by_qonnx, check, import_chain
@@ -81,7 +82,8 @@ def test_dsp_blocks_count():
     cost = imported.choice.costs["integer"]
     assert (imported.choice.engines, cost.dsp) == (("binary",) * 3, 1)
     assert cost.price == cost.lut + LUTS_OF_DSP
-    assert str(cost) == f"{cost.price:.1f} LUT a product and cycle, 1.00 DSP among them for 242 each"
+    text = costs_text(imported.choice.costs)["on the integer one"]
+    assert text == f"{cost.price:.1f} LUT a product and cycle, 1.00 DSP among them for 242 each"
 
 
 def test_what_the_compiler_can_not_is_not_chosen():

@@ -17,6 +17,7 @@ from bitloom.golden.layers.concat import Concat
 from bitloom.golden.layers.conv import Conv, Weighted
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.grouped import by_groups, by_so_many
+from bitloom.golden.layers.lookup import ENTRIES, Lookup
 from bitloom.golden.layers.outputs import Outputs
 from bitloom.golden.layers.pool import AvgPool, MaxPool, Pool, SumPool
 from bitloom.golden.layers.requantise import Requantise
@@ -35,7 +36,6 @@ from .ramps import MOST_RAMPS, Ramps, Stepped
 from .requantise_fit import arrays, fit, mismatch
 from .rows import row_of
 from .sections import OutputMap, PairSection, PassSection, Quantised, Section, SectionGraph, TableSection, WeightSection
-from .tables import Table, layer_of
 from .weights import MOST_WEIGHT, Weights, integer_weights, weight_encoding, weight_limit, with_signs
 
 
@@ -254,15 +254,18 @@ class _Emitter:
 
     @_layers.register
     def _table(self, section: TableSection, place: int, number: int) -> Built:
-        """Add the layers that compute a table, and its pools."""
+        """Add a lookup, or ramps where channels have rows of their own, and the pools of the section."""
+        source = self._choice.held[section.reads[0].map]
         held = self._choice.held[place + 1]
-        table = Table(levels=section.table, source=self._choice.held[section.reads[0].map], target=held)
-        layer = layer_of(table, number)
+        rows = section.table.rows
         wrong = (0, 0)
-        if layer is not None:
-            self._append(*layer)
+        if section.table.is_uniform:
+            entries = np.full(ENTRIES, held.zero)  # those of integers that the map doesn't have are the lowest level's
+            entries[(source.zero + np.arange(rows.shape[1])) % ENTRIES] = held.zero + rows[0]
+            self._append(Lookup(name=f"lookup_{number}", encoding=held.encoding), {"entries": entries})
         else:
-            wrong = self._append_ramps(number, *self._copy(f"conv_{number}"), table.functions, held, most=MOST_RAMPS)
+            functions = [Stepped.of_values(source.zero, row) for row in rows.tolist()]
+            wrong = self._append_ramps(number, *self._copy(f"conv_{number}"), functions, held, most=MOST_RAMPS)
         self._pools(section.map, section.pools)
         reach = held.zero, held.zero + section.map.levels
         return Built(map_encoding=str(held.encoding), range=reach, levels=section.map.levels, wrong=wrong)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from bitloom.golden.encoding import Array
+from bitloom.golden.layers.rounding import rounded_shift, rounded_up
 
 from .curves import gelu, gelu_by_tanh, infinite_beyond
 from .errors import Unsupported
@@ -105,11 +106,11 @@ def hard_swish_kernel(source: ScaleAndZero, result: ScaleAndZero, options: Mappi
     if reluish.shift > 0:
         gate = _saturated(gate << 1)
     if reluish.shift < 0:
-        gate = _shifted(gate, -reluish.shift)
+        gate = rounded_shift(gate, np.array(-reluish.shift))
     gate = gate + (1 << WORD_BITS) >> 1
     product = gate * scaled
     high = np.sign(product) * (np.abs(product) >> WORD_BITS)  # a division in C drops what is behind the point
-    return _shifted(high, -output.shift) + result[1]
+    return rounded_shift(high, np.array(-output.shift)) + result[1]
 
 
 def _of_16_bits(multiplier: Multiplier) -> int:
@@ -120,14 +121,7 @@ def _of_16_bits(multiplier: Multiplier) -> int:
 
 def _high_product(values: Array, factor: int) -> Array:
     """Twice the product of numbers of 16 bits, its upper half, rounded upwards."""
-    product = values * factor
-    nudged = product + np.where(product >= 0, 1 << WORD_BITS - 1, 1 - (1 << WORD_BITS - 1))
-    return np.asarray(np.sign(nudged) * (np.abs(nudged) >> WORD_BITS))
-
-
-def _shifted(values: Array, places: int) -> Array:
-    """Values over 2^places, to the nearest integer, halves away from zero."""
-    return np.asarray(np.sign(values) * ((np.abs(values) + ((1 << places) >> 1)) >> places))
+    return rounded_up(values * factor, np.array(WORD_BITS))
 
 
 def _saturated(values: Array) -> Array:

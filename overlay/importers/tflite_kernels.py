@@ -11,12 +11,23 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from bitloom.golden.encoding import Array
+from bitloom.golden.layers.rounding import rounded_quotient, rounded_shift
 
 from .activations import CURVES, node_table
 from .errors import Unsupported
 from .source import SourceNode
 from .tflite_pointwise import POINTWISE
-from .tflite_rules import ENDS, HIGH, LOW, Multiplier, activation_ends, mean_multiplier, multiplier_of, single_scale
+from .tflite_rules import (
+    ENDS,
+    HIGH,
+    LOW,
+    SUM_SHIFT,
+    activation_ends,
+    mean_multiplier,
+    multiplier_of,
+    rounded_product,
+    single_scale,
+)
 from .tflite_shapes import MOVERS, run_constants, run_moved
 
 Inputs = Sequence[Array | None]
@@ -47,19 +58,6 @@ def run_kernel(node: SourceNode, inputs: Inputs) -> Array:
     return KERNELS[node.op](node, inputs)
 
 
-def rounded_twice(sums: Array, multiplier: Array, shift: Array) -> Array:
-    """Sums times multiplier * 2^shift / 2^31 as the kernel of a convolution rounds: int64, by channel of the last axis.
-
-    First the high half of twice the product, halves upwards; then a shift to the right, halves away from zero.
-    """
-    product = (sums << np.maximum(shift, 0)) * multiplier
-    nudged = product + np.where(product >= 0, 1 << 30, 1 - (1 << 30))
-    high = np.where(nudged >= 0, nudged >> 31, -(-nudged >> 31))  # a division in C drops what is behind the point
-    right = np.maximum(-shift, 0)
-    half = (np.int64(1) << right) >> 1
-    return np.where(high >= 0, (high + half) >> right, -((-high + half) >> right))
-
-
 def rounded_once(sums: Array, scales: Array) -> Array:
     """Sums times their scales as the kernel of a fully connected layer rounds: once, halves away from zero."""
     product = sums * scales
@@ -67,17 +65,22 @@ def rounded_once(sums: Array, scales: Array) -> Array:
 
 
 def _by_multipliers(sums: Array, scales: Array) -> Array:
-    """Sums times their scales as the kernel of a convolution rounds: twice."""
-    multipliers = [multiplier_of(float(scale)) for scale in scales]
-    multiplier, shift = (np.array(values, np.int64) for values in zip(*((m.multiplier, m.shift) for m in multipliers)))
-    return rounded_twice(sums, multiplier, shift)
+    """Sums times their scales, those of channels of the last axis, as the kernel of a convolution rounds: twice."""
+    of_channels = [rounded_product(sums[..., k], multiplier_of(float(scale))) for k, scale in enumerate(scales)]
+    return np.stack(of_channels, axis=-1)
 
 
 def _ended(node: SourceNode, values: Array) -> Array:
     """The zero point added, and clipped by the activation."""
-    scale, zero = node.attributes["result_scale"].per_tensor("the result")
-    ends = activation_ends(node.attributes.get("activation", "NONE"), scale, zero)
-    return np.asarray(np.clip(values + zero, *ends), np.int8)
+    return _clipped(node, values + node.attributes["result_scale"].per_tensor("the result")[1])
+
+
+def _clipped(node: SourceNode, values: Array) -> Array:
+    """Clipped by the activation."""
+    ends = activation_ends(
+        node.attributes.get("activation", "NONE"), *node.attributes["result_scale"].per_tensor("the result")
+    )
+    return np.asarray(np.clip(values, *ends), np.int8)
 
 
 def _layer(
@@ -206,8 +209,7 @@ def _resize_bilinear(node: SourceNode, inputs: Inputs) -> Array:
     sizes = np.ravel(inputs[1]).tolist()  # type: ignore[arg-type]
     rows, columns = (bilinear_shares(*pair, node.attributes) for pair in zip(x.shape[1:3], sizes))
     total = np.einsum("yk,nkxc,zx->nyzc", rows, x, columns)
-    values = np.sign(total) * ((np.abs(total) + (1 << 2 * SHARE_BITS - 1)) >> 2 * SHARE_BITS)
-    return np.asarray(values, np.int8)
+    return rounded_shift(total, np.array(2 * SHARE_BITS)).astype(np.int8)
 
 
 def _depth_to_space(node: SourceNode, inputs: Inputs) -> Array:
@@ -240,9 +242,7 @@ def _fully_connected(node: SourceNode, inputs: Inputs) -> Array:
 
 
 def _max_pool(node: SourceNode, inputs: Inputs) -> Array:
-    scale, zero = node.attributes["result_scale"].per_tensor("the result")
-    values = _windows(node, np.asarray(inputs[0]), node.attributes["kernel_shape"], LOW).max(axis=(4, 5))
-    return np.asarray(np.clip(values, *activation_ends(node.attributes["activation"], scale, zero)), np.int8)
+    return _clipped(node, _windows(node, np.asarray(inputs[0]), node.attributes["kernel_shape"], LOW).max(axis=(4, 5)))
 
 
 def _average_pool(node: SourceNode, inputs: Inputs) -> Array:
@@ -251,9 +251,7 @@ def _average_pool(node: SourceNode, inputs: Inputs) -> Array:
     kernel = node.attributes["kernel_shape"]
     total = _windows(node, x, kernel, 0).sum(axis=(4, 5))
     count = _windows(node, np.ones_like(x), kernel, 0).sum(axis=(4, 5))
-    values = np.sign(total) * ((np.abs(total) + count // 2) // count)
-    scale, zero = node.attributes["result_scale"].per_tensor("the result")
-    return np.asarray(np.clip(values, *activation_ends(node.attributes["activation"], scale, zero)), np.int8)
+    return _clipped(node, rounded_quotient(total, count))
 
 
 def _mean(node: SourceNode, inputs: Inputs) -> Array:
@@ -261,8 +259,7 @@ def _mean(node: SourceNode, inputs: Inputs) -> Array:
     scale, zero = node.attributes["scales"][0].per_tensor("the input")
     result, _ = node.attributes["result_scale"].per_tensor("the result")
     total = (x - zero).sum(axis=_axes(inputs), keepdims=bool(node.attributes["keep"]))
-    multiplier = mean_multiplier(scale / result, x.size // total.size)
-    return _ended(node, rounded_twice(total, *_both(multiplier)))
+    return _ended(node, rounded_product(total, mean_multiplier(scale / result, x.size // total.size)))
 
 
 def _reduce_max(node: SourceNode, inputs: Inputs) -> Array:
@@ -274,20 +271,16 @@ def _axes(inputs: Inputs) -> tuple[int, ...]:
     return tuple(int(axis) for axis in np.ravel(inputs[1]))  # type: ignore[arg-type]
 
 
-def _both(multiplier: Multiplier) -> tuple[Array, Array]:
-    return np.array(multiplier.multiplier, np.int64), np.array(multiplier.shift, np.int64)
-
-
 def _add(node: SourceNode, inputs: Inputs) -> Array:
     """Both maps with 20 bits more, in halves of the larger scale; their sum or difference in the result's."""
     scales = [of_input.per_tensor("an input") for of_input in node.attributes["scales"]]
     largest = max(scale for scale, _ in scales)
     total: Array = np.int64(0)  # type: ignore[assignment]
     for x, (scale, zero), sign in zip(inputs, scales, (1, -1 if node.op == "SUB" else 1)):
-        values = (np.asarray(x).astype(np.int64) - zero) * 2**20
-        total = total + sign * rounded_twice(values, *_both(multiplier_of(scale / (2 * largest))))
+        values = np.asarray(x).astype(np.int64) - zero << SUM_SHIFT
+        total = total + sign * rounded_product(values, multiplier_of(scale / (2 * largest)))
     result, _ = node.attributes["result_scale"].per_tensor("the result")
-    return _ended(node, rounded_twice(total, *_both(multiplier_of(2 * largest / (2**20 * result)))))
+    return _ended(node, rounded_product(total, multiplier_of(2 * largest / ((1 << SUM_SHIFT) * result))))
 
 
 def _mul(node: SourceNode, inputs: Inputs) -> Array:
@@ -296,7 +289,7 @@ def _mul(node: SourceNode, inputs: Inputs) -> Array:
     x, y = (np.asarray(values).astype(np.int64) for values in inputs)
     result = node.attributes["result_scale"].per_tensor("the result")[0]
     scale = single_scale(result, first, second)
-    return _ended(node, rounded_twice((x - zero) * (y - other_zero), *_both(multiplier_of(scale))))
+    return _ended(node, rounded_product((x - zero) * (y - other_zero), multiplier_of(scale)))
 
 
 def _requantised(node: SourceNode, x: Array, activation: str) -> Array:
@@ -304,7 +297,7 @@ def _requantised(node: SourceNode, x: Array, activation: str) -> Array:
     scale, zero = node.attributes["scales"][0].per_tensor("the input")
     result = node.attributes["result_scale"].per_tensor("the result")[0]
     factor = scale / result if activation == "NONE" else single_scale(result, scale)
-    values = rounded_twice(x.astype(np.int64) - zero, *_both(multiplier_of(factor)))
+    values = rounded_product(x.astype(np.int64) - zero, multiplier_of(factor))
     return _ended(replace(node, attributes={**node.attributes, "activation": activation}), values)
 
 

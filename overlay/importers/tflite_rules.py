@@ -194,7 +194,7 @@ def single_scale(result: float, *factors: float) -> float:
 
 
 def rounded_product(values: Array, multiplier: Multiplier) -> Array:
-    """Integers times a multiplier, rounded twice: (n,) int64 below 2^30."""
+    """Integers times a multiplier, rounded twice: int64, of products below 2^62."""
     product = values * multiplier.multiplier << max(multiplier.shift, 0)
     return rounded_twice(product, np.array(31 - min(multiplier.shift, 0)))
 

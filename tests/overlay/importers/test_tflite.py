@@ -14,8 +14,8 @@ from bitloom.overlay.importers.errors import ImportRefused
 from bitloom.overlay.importers.imported import import_file, import_graph
 from bitloom.overlay.importers.references import reference
 from bitloom.overlay.importers.tflite_file import to_tflite_graph
-from bitloom.overlay.importers.tflite_kernels import rounded_once, rounded_twice
-from bitloom.overlay.importers.tflite_rules import activation_ends, mean_multiplier, multiplier_of
+from bitloom.overlay.importers.tflite_kernels import rounded_once
+from bitloom.overlay.importers.tflite_rules import activation_ends, mean_multiplier, multiplier_of, rounded_product
 from bitloom.overlay.importers.verify import verify
 
 from .tflite_files import DATA, Chain, small
@@ -307,11 +307,10 @@ def test_two_functions_at_the_end():
 def test_first_sums(scale):
     """The closed form says where each value begins; the kernels' arithmetic says the same."""
     factor = multiplier_of(scale)
-    multiplier, shift = np.int64(factor.multiplier), np.int64(factor.shift)
     values = range(-300, 301)
     for roundings, rounded in (
         (1, lambda sums: rounded_once(sums, np.float64(scale))),
-        (2, lambda sums: rounded_twice(sums, multiplier, shift)),
+        (2, lambda sums: rounded_product(sums, factor)),
     ):
         first = np.array(factor.first_sums(values, roundings), np.int64)
         assert (rounded(first) >= np.array(values)).all()

@@ -201,31 +201,24 @@ class AxisOrder:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Copy:
-    """Weights that copy a map, or some of it: each output is one channel at one tap of a window."""
+    """Weights that copy a map, or some of it: of the taps with a weight one is on the map in each window."""
 
     window: Window
-    tap: tuple[int, int] = (0, 0)
     channels: Array | None = None
-    """The channel of each output; None: all channels, in their order."""
-    blocks: Array | None = None
-    """(outputs, rows, columns) int64, or None: the channel of each output at each tap, -1 where there is none. Of the
-    taps with channels one is on the map in each window."""
+    """(outputs, rows, columns) int64: the channel of each output at each tap, -1 where there is none. None: all
+    channels, in their order, at one tap."""
+    tap: tuple[int, int] = (0, 0)
+    """That tap."""
 
     def weight(self, channels: int) -> Array:
         """The weights for a map of so many channels: (outputs, rows, columns, channels / groups) int64; in as many
         groups as channels if all are copied."""
-        if self.blocks is not None:
-            check_weights(self.blocks.size * channels)
-            return np.asarray(self.blocks[..., None] == np.arange(channels), np.int64)
-        if self.channels is None:
-            check_weights(channels * self.window.taps)
-            weight = np.zeros((channels, *self.window.kernel, 1), np.int64)
-            weight[:, self.tap[0], self.tap[1]] = 1
-            return weight
-        outputs = len(self.channels)
-        check_weights(outputs * channels * self.window.taps)
-        weight = np.zeros((outputs, *self.window.kernel, channels), np.int64)
-        weight[np.arange(outputs), self.tap[0], self.tap[1], self.channels] = 1
+        if self.channels is not None:
+            check_weights(self.channels.size * channels)
+            return np.asarray(self.channels[..., None] == np.arange(channels), np.int64)
+        check_weights(channels * self.window.taps)
+        weight = np.zeros((channels, *self.window.kernel, 1), np.int64)
+        weight[:, self.tap[0], self.tap[1]] = 1
         return weight
 
 
@@ -338,7 +331,11 @@ class Selection:
         taps = self.rows.taps, self.columns.taps
         kernel, dilation, tap = ((rows, columns) for rows, columns in zip(*taps))
         window = Window(kernel=kernel, stride=(self.rows.step, self.columns.step), dilation=dilation)
-        return Copy(window=window, tap=tap, channels=None if self.has_all_channels else self.channels)
+        if self.has_all_channels:
+            return Copy(window=window, tap=tap)
+        channels = np.full((len(self.channels), *kernel), -1)
+        channels[:, tap[0], tap[1]] = self.channels
+        return Copy(window=window, channels=channels)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -384,13 +381,13 @@ class Blocks:
         grown by a block, so that each window has one position of the map."""
         rows, columns = self.channels.shape[1:]
         if not self.grows:
-            return Copy(window=Window(kernel=(rows, columns), stride=(rows, columns)), blocks=self.channels)
+            return Copy(window=Window(kernel=(rows, columns), stride=(rows, columns)), channels=self.channels)
         window = Window(
             kernel=(rows, columns),
             padding=(rows - 1, columns - 1, rows - 1, columns - 1),
             growth=(rows, columns),
         )
-        return Copy(window=window, blocks=self.channels[:, ::-1, ::-1])
+        return Copy(window=window, channels=self.channels[:, ::-1, ::-1])
 
 
 def _of_channels_of_blocks(index: Array, size: MapSize, block: tuple[int, int]) -> Array | None:

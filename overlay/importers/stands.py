@@ -257,10 +257,8 @@ class AtMap(Stand):
             reading = self.trail.unlinked_reading
             links = self.links
         section = of_copy(following, copy, view.size, reading, lead)
-        # Of a map in blocks, the links are the same in all channels.
-        of_each = copy.channels if copy.blocks is None else np.zeros(len(section.weight), np.int64)
-        if of_each is not None:
-            links = tuple(link.taken(of_each) for link in links)
+        if copy.channels is not None:  # of several channels that an output copies the links are the same
+            links = tuple(link.taken(copy.channels.max(axis=(1, 2))) for link in links)
         return self.at(replace(view, size=section.size)).begin(section, links)
 
     # A quantiser behind that of the map

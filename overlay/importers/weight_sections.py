@@ -153,7 +153,7 @@ def of_copy(following: Operation, copy: Copy, size: MapSize, reading: MapReading
         reads=(reading,),
         weight=weight,
         copies=True,
-        takes_one=copy.blocks is not None,
+        takes_one=copy.channels is not None,
         groups=size[2] // weight.shape[3],
         scale=np.full(len(weight), Fraction(1), object),
         window=copy.window,

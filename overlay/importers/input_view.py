@@ -12,13 +12,13 @@ from .errors import ImportRefused, Unsupported
 from .indexes import Grown
 from .map_view import MapView
 from .operations import Function, Layout, Operation, OperationGraph
-from .sections import MapSize, golden_order
-from .source import MOST_CHANNELS
+from .sections import MapSize, in_order
+from .source import MOST_CHANNELS, Shape
 
 
 def input_view(graph: OperationGraph, branch: Branch) -> MapView:
-    """The input, at which a branch begins, as map 0: in the order of `golden_order`, or if layouts come first, of the
-    map that the weights read, as far as that is one map that grows."""
+    """The input, at which a branch begins, as map 0: in the order of `_golden_order`, or if layouts come first, of
+    the map that the weights read, as far as that is one map that grows."""
     index, size = _input_order(
         graph, [*branch.operations, *_behind(graph, branch.makes if branch.operations else graph.source)]
     )
@@ -30,7 +30,7 @@ def input_view(graph: OperationGraph, branch: Branch) -> MapView:
 def _input_order(graph: OperationGraph, operations: Sequence[Operation]) -> tuple[Array, MapSize]:
     """The place of each value of the input in map 0, and the map's size; operations come behind it."""
     shape = graph.shapes[graph.source]
-    places = tensor = np.arange(int(np.prod(shape))).reshape(shape)
+    places = tensor = np.arange(prod(shape)).reshape(shape)
     turned = cut = False
     for operation in operations:
         if isinstance(operation, Layout):
@@ -52,12 +52,23 @@ def _input_order(graph: OperationGraph, operations: Sequence[Operation]) -> tupl
     if graph.channels_last and not turned and len(shape) <= 4:
         rows, columns = (1, 1, *shape[1:-1])[-2:]
         return places, (rows, columns, shape[-1])
-    if places.ndim != 4 or not np.array_equal(np.sort(places, axis=None), np.arange(int(np.prod(shape)))):
-        return golden_order(shape)
-    there, size = golden_order(places.shape)
+    if places.ndim != 4 or not np.array_equal(np.sort(places, axis=None), np.arange(prod(shape))):
+        return _golden_order(shape)
+    there, size = _golden_order(places.shape)
     order = np.empty(places.size, np.int64)
     order[places.ravel()] = there.ravel()
     return order.reshape(shape), size
+
+
+def _golden_order(shape: Shape) -> tuple[Array, MapSize]:
+    """The place of each value of a tensor (1, channels, rows, columns), (1, rows, columns) or (1, values) in golden's
+    map, and the map's size."""
+    if len(shape) == 4:
+        _, channels, rows, columns = shape
+        return in_order((rows, columns, channels)), (rows, columns, channels)
+    count = prod(shape)
+    size = (shape[1], shape[2], 1) if len(shape) == 3 else (1, 1, count)
+    return np.arange(count).reshape(shape), size
 
 
 def _gives_a_row(layout: Layout) -> bool:

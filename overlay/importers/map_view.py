@@ -253,7 +253,7 @@ class MapView:
         if values.size == 1:
             return np.full(self.size[2], values.ravel()[0], object)
         codes, places = self._codes(values)
-        out = np.empty(int(np.prod(self.size)), np.int64)
+        out = np.empty(prod(self.size), np.int64)
         out[places] = codes
         if (out[places] != codes).any():
             raise Unsupported(f"{what} must be the same wherever a value of the map comes again")

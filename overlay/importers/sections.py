@@ -403,27 +403,3 @@ def in_order(size: MapSize) -> Array:
     """The index of a whole map as a tensor (1, channels, rows, columns): the place of each value in golden's map, which
     is row-major over rows, columns, channels."""
     return np.arange(prod(size)).reshape(1, *size).transpose(0, 3, 1, 2)
-
-
-def golden_order(shape: tuple[int, ...]) -> tuple[Array, MapSize]:
-    """A tensor's values in golden's map: the place of each one, and the map's size.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        (1, channels, rows, columns), (1, rows, columns) or (1, channels).
-
-    Returns
-    -------
-    int64 array of that shape
-        Places, row-major over rows, columns, channels.
-    (int, int, int)
-        Rows, columns, channels.
-    """
-    if len(shape) == 4:
-        _, channels, rows, columns = shape
-        return in_order((rows, columns, channels)), (rows, columns, channels)
-    count = int(np.prod(shape))
-    if len(shape) == 3:
-        return np.arange(count).reshape(shape), (shape[1], shape[2], 1)
-    return np.arange(count).reshape(shape), (1, 1, count)

@@ -10,7 +10,7 @@ from bitloom.overlay.importers.errors import Unsupported
 from bitloom.overlay.importers.links import Line
 from bitloom.overlay.importers.map_view import MapView
 from bitloom.overlay.importers.operations import AxesReduction, Closing, Elementwise, Layout, Linear, Padding, Pooling
-from bitloom.overlay.importers.sections import golden_order
+from bitloom.overlay.importers.sections import in_order
 
 SIZE = (3, 4, 6)
 NAMED = {"name": "n", "op": "Op", "reads": ("x",), "makes": "y"}
@@ -38,7 +38,7 @@ def layout(index):
     return Layout(**NAMED, order=index)
 
 
-ORDER = golden_order((1, 6, 3, 4))[0]
+ORDER = in_order(SIZE)
 PLAIN = MapView(index=ORDER, size=SIZE)
 PLACES = np.arange(ORDER.size).reshape(ORDER.shape)
 CUT = PLAIN.laid_out(layout(PLACES[:, 1:4]))
@@ -115,7 +115,7 @@ def test_numbers_of_channels():
 
 
 def test_a_map_on_its_side():
-    column = MapView(index=golden_order((1, 6, 3, 1))[0].transpose(0, 1, 3, 2), size=(3, 1, 6))
+    column = MapView(index=in_order((3, 1, 6)).transpose(0, 1, 3, 2), size=(3, 1, 6))
     window = Window(kernel=(1, 2))
     assert column.lies_aside(window)
     assert not column.lies_aside(Window(kernel=(1, 1)))  # it reads positions in any order

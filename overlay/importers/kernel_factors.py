@@ -64,9 +64,8 @@ def _first_sums(rule: KernelRule, multiplier: Multiplier, levels: int) -> list[i
     values = range(rule.low + 1, rule.low + 1 + levels)
     if rule.roundings == 2:
         return multiplier.first_sums(values, 2)
-    # Rounded once, halves go away from zero: those of the kernel, upwards.
-    places = [((2 * value - 1) << 31 - multiplier.shift, 2 * multiplier.multiplier) for value in values]
-    return [-(-top // bottom) if value > 0 else top // bottom + 1 for value, (top, bottom) in zip(values, places)]
+    once = Fitted((Factors(0, multiplier.multiplier, 31 - multiplier.shift, exact=True),), 0, half_even=False)
+    return [once.first_sum(0, value) for value in values]
 
 
 def undivided(weights: Weights, sums: Line, rule: KernelRule) -> tuple[Weights, Line]:

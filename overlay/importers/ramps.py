@@ -26,7 +26,7 @@ from bitloom.golden.encoding import Array, Encoding
 
 from .boundaries import Staircase
 from .errors import Unsupported
-from .requantise_fit import Fitted, first_sum, fit
+from .requantise_fit import Fitted, fit
 
 MOST_RAMP = 255
 """A ramp's highest value: it is a feature without a sign."""
@@ -203,7 +203,7 @@ class Ramps:
     def _firsts(self, number: int, fitted: Fitted) -> Array:
         """From which number on a requantisation with these factors has each value from 1 on, for a ramp of `flat`."""
         highest = (1 << self.top.bit_length()) - 1 if self.flat[number].reads else 0
-        firsts = [first_sum(level, number, fitted) for level in range(1, highest + 1)]
+        firsts = [fitted.first_sum(number, level) for level in range(1, highest + 1)]
         return np.array([min(max(first, -BEYOND), BEYOND) for first in firsts], np.int64)
 
     @property

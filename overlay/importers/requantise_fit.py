@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from math import ceil, floor
 
 import numpy as np
 
@@ -85,6 +84,13 @@ class Fitted:
     def wrong(self) -> int:
         """How many channels differ from their staircases."""
         return sum(not factors.exact for factors in self.factors)
+
+    def first_sum(self, channel: int, level: int) -> int:
+        """The first sum that a channel's factors take to a level or more. In integers alone, as it is asked often."""
+        factors = self.factors[channel]
+        top = (2 * level - 1 << factors.shift) - 2 * factors.bias * factors.multiplier
+        bottom = 2 * factors.multiplier << self.fraction
+        return -(-top // bottom) if _reached(level, self.half_even) else top // bottom + 1
 
 
 def fit(stairs: Sequence[Staircase], slopes: Sequence[Fraction], low: int, sums: Encoding) -> Fitted:
@@ -324,7 +330,7 @@ def mismatch(stair: Staircase, number: int, fitted: Fitted, low: int, sums: tupl
     behind = sums[1] + 1
     changes: list[tuple[int, int]] = []
     for level, limit in stair.steps:
-        ends = sorted(min(max(x, first), behind) for x in (limit, first_sum(low + level, number, fitted)))
+        ends = sorted(min(max(x, first), behind) for x in (limit, fitted.first_sum(number, low + level)))
         changes += [(ends[0], 1), (ends[1], -1)]  # one more level is off from here, one less from there on
     count = most = off = 0
     for (here, change), (there, _) in zip(changes := sorted(changes), [*changes[1:], (behind, 0)]):
@@ -332,14 +338,6 @@ def mismatch(stair: Staircase, number: int, fitted: Fitted, low: int, sums: tupl
         count = count + (there - here) * (off > 0)
         most = max(most, off * (there > here))
     return count, most
-
-
-def first_sum(level: int, number: int, fitted: Fitted) -> int:
-    """The first sum that a channel's factors take to a level or more."""
-    factors = fitted.factors[number]
-    place = (Fraction(level) - Fraction(1, 2)) * (1 << factors.shift) / factors.multiplier - factors.bias
-    place /= 1 << fitted.fraction
-    return ceil(place) if _reached(level, fitted.half_even) else floor(place) + 1
 
 
 def arrays(factors_of_channels: Sequence[Factors]) -> dict[str, Array]:

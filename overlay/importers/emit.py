@@ -25,7 +25,7 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.window import Window
 
-from .boundaries import Staircase, threshold_arrays
+from .boundaries import threshold_arrays
 from .choose import EngineChoice
 from .errors import ImportRefused, Unsupported, node_line
 from .held import Held, worth
@@ -382,11 +382,9 @@ class _Emitter:
         self._append(act, arrays(fitted.factors))
         adding = _plain_weights(ramps.signs[:, None, None, :], len(ramps.sums))
         self._append_weighted(_pointwise(f"sum_{number}", adding), adding)
-        low, high = (held.zero + end for end in ramps.ends)
-        clip = None if (low, high) == (held.encoding.low, held.encoding.high) else (low, high)
         ones = np.ones(len(ramps.sums), np.int64)
         self._append(
-            Requantise(name=f"summed_{number}", encoding=held.encoding, clip=clip),
+            Requantise(name=f"summed_{number}", encoding=held.encoding, clip=held.clip(*ramps.ends)),
             {"bias": held.zero + ramps.bases, "multiplier": ones, "shift": 0 * ones},
         )
         if ramps.cut_behind:
@@ -443,7 +441,8 @@ class _Emitter:
         act = Requantise(
             name=f"requantise_{number}",
             encoding=held.encoding,
-            clip=self._clip(stairs, held),
+            # All channels share the limits: the levels that any of them can have (`WeightSection.ramps_only`).
+            clip=held.clip(min(stair.lowest for stair in stairs), max(stair.highest for stair in stairs)),
             fraction=fitted.fraction,
             rounding="twice" if exact and rule and rule.roundings == 2 else "even" if fitted.half_even else "once",
         )
@@ -451,14 +450,6 @@ class _Emitter:
         missed = [k for k, factors in enumerate(fitted.factors) if not factors.exact]
         misses = [mismatch(stairs[k], k, fitted, held.zero, reach[k]) for k in missed]
         return _checked(sum(sums_off for sums_off, _ in misses), max((most for _, most in misses), default=0))
-
-    def _clip(self, stairs: Sequence[Staircase], held: Held) -> tuple[int, int] | None:
-        """The limits of a requantisation, which all channels share (`WeightSection.ramps_only`): the levels that
-        any of them can have."""
-        low = min(s.lowest for s in stairs)
-        high = max(s.highest for s in stairs)
-        limits = (held.zero + low, held.zero + high)
-        return None if limits == (held.encoding.low, held.encoding.high) else limits
 
     def _pools(self, quantised: Quantised, windows: Sequence[Window]) -> None:
         """Pools of quantised values: max pools, but for the last one, which is a mean where the values are averaged."""

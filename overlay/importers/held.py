@@ -35,6 +35,11 @@ class Held:
         """Distance of the integers of neighbouring levels."""
         return self.encoding.step
 
+    def clip(self, low: int, high: int) -> tuple[int, int] | None:
+        """The integers to which a layer clips that makes some levels alone; None where its encoding ends there."""
+        ends = self.zero + low, self.zero + high
+        return None if ends == (self.encoding.low, self.encoding.high) else ends
+
 
 class SeveralZeroPoints(ImportRefused):
     """Maps that must hold the same integers, while the operators that read and make them need different zero points.

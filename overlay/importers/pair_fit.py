@@ -93,9 +93,7 @@ def pairs_of(
     high = levels.levels
     if any(not isinstance(operation.link, Line) for operation in section.between):
         low, high = int(level.min()), int(level.max())  # a bend may end before the quantiser does
-    clip = held.zero + low, held.zero + high
-    full = (held.encoding.low, held.encoding.high) == clip
-    layer = join.layer(name=name, inputs=inputs, encoding=held.encoding, clip=None if full else clip)
+    layer = join.layer(name=name, inputs=inputs, encoding=held.encoding, clip=held.clip(low, high))
     return Pairs(layer, x[:, None], y[None], held.zero + level, slopes, offset + held.zero)
 
 

@@ -14,7 +14,7 @@ from .links import Link
 from .map_view import MapView
 from .operations import Closing, Operation, Pooling
 from .sections import MapReading, PassSection, Quantised, Section, WeightSection
-from .weights import fitting
+from .weights import in_parts, needs_parts
 
 
 class Start(NamedTuple):
@@ -106,10 +106,12 @@ class Trail:
         return replace(self, place=place, nodes=nodes)
 
     def closed(self, section: Section) -> "Trail":
-        """The trail behind a section more."""
+        """The trail behind a section more, whose weights are in parts where they need it."""
+        if isinstance(section, WeightSection) and needs_parts(section.weight):
+            section = in_parts(section)
         return replace(
             self,
-            sections=(*self.sections, fitting(section) if isinstance(section, WeightSection) else section),
+            sections=(*self.sections, section),
             map=self.number,
             number=self.number + 1,
             nodes=self.nodes if isinstance(section, PassSection) else (),

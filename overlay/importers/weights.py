@@ -185,12 +185,6 @@ def repeats_none(window: Window) -> bool:
     return (window.growth != (1, 1) and not window.repeats) or window.beside == "mirrored"
 
 
-def fitting(section: WeightSection) -> WeightSection:
-    """The section itself where its weights fit the integer engine once what an output's have in common is taken out,
-    else `in_parts`."""
-    return in_parts(section) if needs_parts(section.weight) else section
-
-
 def needs_parts(weight: Array) -> bool:
     """Whether some weights don't fit the integer engine once what an output's have in common is taken out; outputs
     come first."""

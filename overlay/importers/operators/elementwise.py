@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,14 +29,9 @@ def activate(node: NodeView, activation: ActivationFunction) -> None:
     node.elementwise(activation.function(node))
 
 
-def _register(activation: ActivationFunction) -> None:
-    """Register the operator of an activation."""
-    operator(activation.onnx, everywhere=True)(lambda node: activate(node, activation))
-
-
 for _activation in ACTIVATIONS:
     if not _activation.at_the_end:  # others have another function (closing.py)
-        _register(_activation)
+        operator(_activation.onnx, everywhere=True)(partial(activate, activation=_activation))
 
 
 @operator("Identity", "Dropout", "Cast", "CastLike", everywhere=True)
@@ -130,12 +126,8 @@ def combine(node: NodeView, formula: Formula) -> None:
         node.join(Combination, formula=bound)
 
 
-def _register_combined(op: str, function: Callable[..., Any]) -> None:
-    operator(op, everywhere=True)(lambda node: combine(node, Formula.of_both(function)))
-
-
 for _op, _function in COMBINED.items():
-    _register_combined(_op, _function)
+    operator(_op, everywhere=True)(partial(combine, formula=Formula.of_both(_function)))
 
 
 @operator("Sub", everywhere=True)

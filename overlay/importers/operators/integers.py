@@ -134,15 +134,11 @@ def qgemm(node: NodeView) -> None:
     _of_integers(node, gemm, axis=axis, bias=6, result=None if node.optional(7) is None else 7)
 
 
-def _is_whole_mean(node: NodeView) -> bool:
-    return is_whole_mean(node.node.attributes, node.shape)
-
-
 def _register(
-    op: str, real: Rewriting, *, domains: tuple[str, ...] = MICROSOFT, everywhere: bool = False, **places: Any
+    op: str, real: Rewriting, *, domains: tuple[str, ...] = MICROSOFT, everywhere: bool = False, **options: Any
 ) -> None:
-    """Enter an operator whose ``places`` are those of `_of_integers`."""
-    operator(op, domains=domains, everywhere=everywhere)(lambda node: _of_integers(node, real, **places))
+    """Enter an operator whose ``options`` are those of `_of_integers`."""
+    operator(op, domains=domains, everywhere=everywhere)(partial(_of_integers, real=real, **options))
 
 
 _register("QLinearConv", conv, domains=ONNX, axis=0, bias=8, result=6)
@@ -150,7 +146,7 @@ _register("QLinearMatMul", matmul, domains=ONNX, everywhere=True, axis=1, result
 for _op, _real in (("QLinearAdd", add), ("QLinearMul", multiply)):
     _register(_op, _real, everywhere=True, maps=slice(0, 6, 3), result=6, zero_after=lambda node: False)
 _register("QLinearConcat", concatenate, maps=slice(2, None, 3), result=0)
-_register("QLinearAveragePool", average_pool, zero_after=_is_whole_mean)
+_register("QLinearAveragePool", average_pool, zero_after=lambda node: is_whole_mean(node.node.attributes, node.shape))
 _register("QLinearGlobalAveragePool", global_pool)
 for _activation in ACTIVATIONS:
     if _activation.qlinear:

@@ -74,7 +74,7 @@ class _Writer:
         self._nodes: list[Any] = []
         self._constants: list[Any] = []
         self._here = "input"
-        self._quantise_input(model.network.input.encoding)
+        self._here = self._quantised(self._here, "input_quant", model.network.input.encoding)
         self._tensors = {INPUT: self._here}
         """Map -> the tensor that has its values."""
         self._flat = {INPUT: False}
@@ -136,9 +136,6 @@ class _Writer:
             self._constant(f"{name}_{what}", float(value)) for what, value in zip(("scale", "zero", "bits"), parameters)
         ]
         return self._node("Quant", values, *named, name=name, domain=DOMAIN, **attributes)
-
-    def _quantise_input(self, encoding: Encoding) -> None:
-        self._here = self._quantised(self._here, "input_quant", encoding)
 
     def _joined(self, layer: Layer) -> None:
         """Nodes of a layer, which begin at what it reads."""

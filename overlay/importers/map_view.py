@@ -42,9 +42,6 @@ from .operations import (
 from .sections import MapSize, in_order
 from .weights import needs_parts, repeats_none
 
-ASIDE = (0, 1, 3, 2)
-"""Axes of a tensor (1, channels, rows, columns) that is laid on its side."""
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MapView:
@@ -153,8 +150,8 @@ class MapView:
 
     @property
     def aside(self) -> "MapView":
-        """The tensor on its side."""
-        return self.with_index(self.index.transpose(ASIDE))
+        """The tensor (1, channels, rows, columns) on its side, whose rows are the columns."""
+        return self.with_index(self.index.transpose(0, 1, 3, 2))
 
     def lies_aside(self, window: Window | None) -> bool:
         """Whether the tensor is the map on its side, rows of one being columns of the other, and a window asks for

@@ -79,11 +79,6 @@ class Stepped:
         return int(self.values.min()), int(self.values.max())
 
 
-def common(functions: Sequence[Stepped]) -> tuple[int, int]:
-    """The lowest and the highest value of any of several functions."""
-    return min(each.ends[0] for each in functions), max(each.ends[1] for each in functions)
-
-
 @dataclass(frozen=True)
 class Ramp:
     """A number that is 0 and then rises."""
@@ -158,7 +153,7 @@ class Ramps:
     @classmethod
     def _with_fit(cls, functions: Sequence[Stepped], sums: Encoding, *, cut_behind: bool) -> tuple["Ramps", Fitted]:
         """The ramps that need to be cut behind the sum, or those that don't."""
-        ends = common(functions)
+        ends = min(each.ends[0] for each in functions), max(each.ends[1] for each in functions)
         cut = [each.ends if cut_behind else ends for each in functions]
         reasons = list[Unsupported]()
         tried = list[tuple[Ramps, Fitted]]()

@@ -88,7 +88,7 @@ class Multiplier:
         # The first rounded product that is rounded to the value: its half belongs to it above 0, not below.
         middles = [(2 * value - 1) << right for value in values]
         rounded = [-(-middle // 2) if value > 0 else middle // 2 + 1 for value, middle in zip(values, middles)]
-        return [_ceil(product * ONE - ONE // 2, self.multiplier << left) for product in rounded]
+        return [-((ONE // 2 - product * ONE) // (self.multiplier << left)) for product in rounded]
 
     def _first_products(self, values: Array) -> list[int]:
         """The smallest sums whose products with the scale, as floating point has them, are rounded to values or more:
@@ -119,10 +119,6 @@ class KernelRule:
         """Whether no line has its values, so that a layer must have the rule's own sums: where values of both signs
         are rounded twice, halves are rounded up below the middle and down above it."""
         return self.roundings == 2 and self.low < 0
-
-
-def _ceil(numerator: int, denominator: int) -> int:
-    return -(-numerator // denominator)
 
 
 def multiplier_of(scale: float) -> Multiplier:

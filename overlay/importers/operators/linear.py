@@ -100,29 +100,26 @@ def forward(grid: Grid, groups: int) -> Grid:
 def transposed(node: NodeView, grid: Grid, bias: Array | None, groups: int, crops: Sequence[int]) -> None:
     """Append a transposed convolution: a convolution of the map that has grown by the strides, with weights of a
     convolution, and what is taken off the result at top, left, bottom and right; below 0, what comes around it."""
-    dilations = pair(node, "dilations")
-    spans = [(size - 1) * apart + 1 for size, apart in zip(grid.integers.shape[2:], dilations)]
-    sides = [spans[k % 2] - 1 - crop for k, crop in enumerate(crops)]
+    kernel = grid.integers.shape[2], grid.integers.shape[3]
+    window = Window(kernel=kernel, dilation=_between_taps(kernel, pair(node, "dilations")))
+    sides = [span - 1 - crop for span, crop in zip(window.span * 2, crops)]
     if min(sides) < 0:
         raise Unsupported(f"less than a window must be taken off at each side, got {tuple(crops)}")
     top, left, bottom, right = sides
     widths = ((0, 0), (0, 0), (top, bottom), (left, right))
     growth = (1, 1, *pair(node, "strides"))
     node.append(Padding, widths=widths, value=Fraction(0), growth=growth)
-    kernel = grid.integers.shape[2], grid.integers.shape[3]
-    window = Window(kernel=kernel, dilation=_between_taps(kernel, dilations))
     slide(node, grid, bias, window, groups)
 
 
 def _crops(node: NodeView, kernel: tuple[int, int]) -> tuple[int, int, int, int]:
     """Rows and columns that are taken off the result of a transposed convolution, as ONNX has them."""
     strides = pair(node, "strides")
-    dilations = pair(node, "dilations")
+    spans = Window(kernel=kernel, dilation=pair(node, "dilations")).span
     more = node.attribute("output_padding", (0, 0))
     more = (0, *more) if len(more) == 1 and node.in_rows else tuple(more)
     if len(more) != 2 or not all(isinstance(v, int) and 0 <= v <= 4096 for v in more):
         raise Unsupported(f"output_padding must be two integers of 0..4096, got {more}")
-    spans = [(size - 1) * apart + 1 for size, apart in zip(kernel, dilations)]
     auto = str(node.attribute("auto_pad", "NOTSET"))
     sizes = tuple(node.attribute("output_shape", ()))[-2:]
     sizes = (1, *sizes) if len(sizes) == 1 and node.in_rows else sizes

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import partial
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -237,13 +238,16 @@ def _quantise_sums(
     if len(multipliers) * (high - low) > MOST_BOUNDARIES:
         raise Unsupported(f"it must have at most {MOST_BOUNDARIES // 256:,} channels, got {len(multipliers):,}")
     values = range(low + 1 - zero, high + 1 - zero)
-    limits = np.empty((len(multipliers), len(values)), object)
-    for channel, multiplier in enumerate(multipliers):
-        sums = multiplier.first_sums(values, roundings)
-        limits[channel, :] = [Fraction(2 * first - 1, 2 * count) for first in sums]  # between two sums
-    boundaries = Boundaries(limits=limits, reached=np.ones(len(values), bool))
+    sums = [multiplier.first_sums(values, roundings) for multiplier in multipliers]
+    limits = [[Fraction(2 * first - 1, 2 * count) for first in firsts] for firsts in sums]  # between two sums
     rule = KernelRule(multipliers=tuple(multipliers), low=low - zero, roundings=roundings, count=count)
-    node.append(Levels, base=Fraction(low), step=Fraction(1), boundaries=boundaries, rule=rule)
+    _append_levels(node, low, limits, rule=rule)
+
+
+def _append_levels(node: NodeView, low: int, limits: Sequence[Sequence[Fraction]], **fields: Any) -> None:
+    """Append a quantiser to the integers from ``low`` on; ``limits`` of each channel, or of all, are reached."""
+    boundaries = Boundaries(limits=np.array(limits, object), reached=np.ones(len(limits[0]), bool))
+    node.append(Levels, base=Fraction(low), step=Fraction(1), boundaries=boundaries, **fields)
 
 
 @operator("AVERAGE_POOL_2D", "MAX_POOL_2D", domains=TENSORFLOW)
@@ -457,15 +461,11 @@ def _by_table(
     so on; they never fall. Beyond the table they are those of a line, x * slope + offset, with an offset a channel."""
     if len(values) * len(results) > MOST_BOUNDARIES:
         raise Unsupported(f"it must have at most {MOST_BOUNDARIES // 256:,} channels, got {len(values):,}")
-    limits = np.empty((len(values), len(results) - 1), object)
     known: dict[Fraction, list[Fraction]] = {}
-    for channel, (row, offset) in enumerate(zip(values, offsets)):
+    for row, offset in zip(values, offsets):
         if offset not in known:
             known[offset] = _first_places(row, results[1:], first, slope, offset)
-        limits[channel, :] = known[offset]
-    boundaries = Boundaries(limits=limits, reached=np.ones(len(results) - 1, bool))
-    axis = len(node.shape) - 1
-    node.append(Levels, base=Fraction(results[0]), step=Fraction(1), boundaries=boundaries, axis=axis)
+    _append_levels(node, results[0], [known[offset] for offset in offsets], axis=len(node.shape) - 1)
 
 
 def _first_places(row: Array, results: range, first: int, slope: Fraction, offset: Fraction) -> list[Fraction]:

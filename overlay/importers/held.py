@@ -113,7 +113,8 @@ def bits_of(graph: SectionGraph, number: int) -> int:
     maker = _maker(graph, number)
     if maker is None:
         return FEATURE_BITS
-    return min([maker.most_bits, *(bits_of(graph, reading.map) for reading, _ in zip(maker.reads, maker.shifts))])
+    most = MADE_BITS if isinstance(maker, WeightSection) else FEATURE_BITS
+    return min([most, *(bits_of(graph, reading.map) for reading, _ in zip(maker.reads, maker.shifts))])
 
 
 def groups(graph: SectionGraph) -> Iterator[dict[int, int]]:

@@ -169,12 +169,12 @@ class MapView:
         raise NotImplementedError(type(operation).__name__)
 
     @takes.register
-    def _takes_elementwise(self, operation: Elementwise) -> bool:
-        return self._takes_numbers(operation) and not (operation.link.looked_up and self.is_padded)
-
-    @takes.register
-    def _takes_levels(self, operation: Levels) -> bool:
-        return self._takes_numbers(operation)
+    def _takes_function(self, operation: Function) -> bool:
+        if operation.reads_map and self.is_padded:
+            return False
+        if not spreading(operation, self.index.ndim):
+            return True
+        return not self.is_cut and not self.blocks(operation) and self.gives_one_each(operation)
 
     @takes.register
     def _takes_padding(self, operation: Padding) -> bool:
@@ -214,12 +214,6 @@ class MapView:
             return False
         some = self.selection is not None and not self.selection.is_whole
         return not some or self.channels_of(operation) is not None
-
-    def _takes_numbers(self, operation: Function) -> bool:
-        """Whether a function's numbers of each channel are numbers of the map's channels."""
-        if not spreading(operation, self.index.ndim):
-            return True
-        return not self.is_cut and not self.blocks(operation) and self.gives_one_each(operation)
 
     def gives_one_each(self, operation: Function) -> bool:
         """Whether the function has one number for each value of the map, wherever the tensor has that value."""

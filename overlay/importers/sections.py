@@ -12,13 +12,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import prod
-from typing import ClassVar
 
 import numpy as np
 
 from bitloom.golden.encoding import Array
 from bitloom.golden.window import Window
-from bitloom.hls_gen.design.widths import FEATURE_BITS
 
 from .boundaries import Steps
 from .errors import ImportRefused, Unsupported, node_line
@@ -86,9 +84,6 @@ class MapReading:
 class Section(ABC):
     """The part of a network between two quantisers; its kinds are below."""
 
-    most_bits: ClassVar[int] = FEATURE_BITS
-    """Bits in two's complement of the integers that it makes, at most."""
-
     name: str
     op: str
     """name, op: of the node that it begins with, and that node's operator."""
@@ -132,8 +127,6 @@ class Section(ABC):
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WeightSection(Section):
     """Sums of weights times values, and their quantiser."""
-
-    most_bits: ClassVar[int] = MADE_BITS
 
     weight: Array
     """(outputs, rows, columns, channels / groups) int64: in golden's order."""

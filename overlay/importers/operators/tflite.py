@@ -148,16 +148,10 @@ def mirror_pad(node: NodeView) -> None:
     _as_kernel(node, 0)
 
 
-@operator("STRIDED_SLICE", "SLICE", "SPLIT_V", "TILE", domains=TENSORFLOW, everywhere=True)
+@operator("STRIDED_SLICE", "SLICE", "SPLIT", "SPLIT_V", "TILE", domains=TENSORFLOW, everywhere=True)
 def cut(node: NodeView) -> None:
-    """Some values of a map, or all of them several times."""
-    _as_kernel(node, 0)
-
-
-@operator("SPLIT", domains=TENSORFLOW, everywhere=True)
-def split(node: NodeView) -> None:
-    """A part of a map; the axis is the first input."""
-    _as_kernel(node, 1)
+    """Some values of a map, or all of them several times. The first input of SPLIT is the axis."""
+    _as_kernel(node, 1 if node.node.op == "SPLIT" else 0)
 
 
 def _as_kernel(node: NodeView, source: int) -> None:

@@ -32,8 +32,8 @@ class EngineChoice:
 
     engines: tuple[str, ...]
     """Of each section, "binary" or "integer"."""
-    weights: tuple[Weights | None, ...]
-    """tuple of (Weights or None): of each section; None where it has none."""
+    weights: Mapping[int, Weights]
+    """Of each section that has weights, by number."""
     held: Mapping[int, Held]
     """Of each quantised map, by number."""
     why: str
@@ -111,11 +111,10 @@ class _Chooser:
 
     def choice(self, engines: Sequence[str], why: str, costs: Mapping[str, PeLaneArea | str]) -> EngineChoice:
         """The choice of these engines."""
-        weights = dict(zip(self._graph.weighted, self._weights))
         whole = self._of_graph(engines)
         return EngineChoice(
             engines=whole,
-            weights=tuple(weights.get(place) for place in range(len(whole))),
+            weights=dict(zip(self._graph.weighted, self._weights)),
             held=held_maps(self._graph, whole),
             why=why,
             costs=dict(costs),

@@ -181,7 +181,6 @@ class _Emitter:
         """Add the layers of a section with weights: the weights, and what follows them."""
         weights = self._choice.weights[place]
         held = self._choice.held[section.reading.map]
-        assert weights is not None
         turned = np.ones(len(weights.values), np.int64)
         sums = self._sums(section, weights, held)
         as_bits = section.quantised is not None and self._choice.held[place + 1].encoding.kind == "bipolar"

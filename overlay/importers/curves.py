@@ -19,6 +19,7 @@ from bitloom.golden.encoding import Array
 
 from .errors import Unsupported
 from .links import Condition, Link, entry
+from .tflite_rules import HIGH, LOW
 
 
 @dataclass(frozen=True)
@@ -126,21 +127,20 @@ def infinite_beyond(function: Callable[[float], float]) -> Callable[[float], flo
     return value_at
 
 
-def table_curve(name: str, rows: Array, first: int) -> Curve:
-    """The curve that has a row's integers at ``first``, ``first`` + 1 and so on; beyond, those at the ends.
+def table_curve(name: str, rows: Array) -> Curve:
+    """The curve that has a row's integers at -128 .. 127; beyond, those at the ends.
 
     Parameters
     ----------
     name : str
-    rows : (channels or 1, entries) int64
+    rows : (channels or 1, 256) int64
         Channels are a tensor's last axis.
-    first : int
     """
 
     @cache
     def formula(row: tuple[int, ...]) -> Formula:
         values = np.array(row)
-        return Formula.of_integers(lambda x: values[np.clip(x - first, 0, len(values) - 1)])
+        return Formula.of_integers(lambda x: values[np.clip(x, LOW, HIGH) - LOW])
 
     formulas = np.empty(len(rows), object)
     formulas[:] = [formula(tuple(row)) for row in rows.tolist()]

@@ -23,8 +23,8 @@ SQUARED_BITS = 7
 """The same of SQUARED_DIFFERENCE."""
 
 
-def _scales(attributes: Mapping[str, Any], count: int) -> list[tuple[float, int]]:
-    return [attributes["scales"][place].per_tensor(f"input {place}") for place in range(count)]
+def _scales(attributes: Mapping[str, Any]) -> list[tuple[float, int]]:
+    return [attributes["scales"][place].per_tensor(f"input {place}") for place in (0, 1)]
 
 
 def _compared(holds: Callable[[Array, Array], Array]) -> PointwiseKernel:
@@ -32,7 +32,7 @@ def _compared(holds: Callable[[Array, Array], Array]) -> PointwiseKernel:
 
     def kernel(attributes: Mapping[str, Any], x: Array, y: Array) -> Array:
         scaled = []
-        for values, (scale, zero) in zip((x, y), _scales(attributes, 2)):
+        for values, (scale, zero) in zip((x, y), _scales(attributes)):
             multiplier = multiplier_of(scale)
             if multiplier.shift > 0:
                 raise Unsupported(f"scales of what is compared must be below 1, got {scale:g}")
@@ -53,7 +53,7 @@ def _selected(attributes: Mapping[str, Any], where: Array, x: Array, y: Array) -
 
 def _squared_difference(attributes: Mapping[str, Any], x: Array, y: Array) -> Array:
     """The square of what is rounded of the difference in the larger scale."""
-    scales = _scales(attributes, 2)
+    scales = _scales(attributes)
     result, result_zero = attributes["result_scale"].per_tensor("the result")
     twice = 2 * max(scale for scale, _ in scales)
     first, second = (

@@ -295,7 +295,7 @@ class _TableReader:
 
     def _options(self, kind: str, table: Any) -> dict[str, Any]:
         if kind == DETECTIONS:
-            return _custom_options(kind, bytes(_vector(table.CustomOptionsAsNumpy())), DETECTION_OPTIONS)
+            return _detection_options(bytes(_vector(table.CustomOptionsAsNumpy())))
         name, attributes = OPTIONS.get(kind, ("", {}))
         union = table.BuiltinOptions()
         options = None
@@ -307,23 +307,23 @@ class _TableReader:
         return {attribute: read(options) for attribute, read in attributes.items()}
 
 
-def _custom_options(kind: str, data: bytes, wanted: Mapping[str, tuple[str, Any]]) -> dict[str, Any]:
-    """Options of an operator, a map of numbers as FlexBuffers writes it; of the map only these are read."""
+def _detection_options(data: bytes) -> dict[str, Any]:
+    """Options of a detector's end, a map of numbers as FlexBuffers writes it; of the map only these are read."""
     from flatbuffers import flexbuffers
 
     if not data or len(data) > MOST_OPTION_BYTES:
-        raise ValueError(f"{kind} with {len(data):,} bytes of options")
+        raise ValueError(f"{DETECTIONS} with {len(data):,} bytes of options")
     readers = {bool: "AsBool", int: "AsInt", float: "AsFloat"}
     out = {}
     try:
         given = flexbuffers.GetRoot(bytearray(data)).AsMap
-        for name, (option, default) in wanted.items():
+        for name, (option, default) in DETECTION_OPTIONS.items():
             try:
                 out[name] = getattr(given[option], readers[type(default)])
             except KeyError:
                 out[name] = default
     except (*DAMAGE, AssertionError) as e:
-        raise ValueError(f"{kind} with options that are no map of numbers: {reason(e)}") from None
+        raise ValueError(f"{DETECTIONS} with options that are no map of numbers: {reason(e)}") from None
     return out
 
 

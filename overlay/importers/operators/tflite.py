@@ -492,7 +492,7 @@ def activation_table(node: NodeView) -> None:
     node.only_map(0)
     _scale(node, 0)
     constants = [node.constant(place, f"the {name}") for place, name in enumerate(CURVES[kind].constants, 1)]
-    node.elementwise(table_curve(kind, node_table(kind, node.node.attributes, constants), LOW))
+    node.elementwise(table_curve(kind, node_table(kind, node.node.attributes, constants)))
     node.quantise_integers(LOW, HIGH)
 
 

@@ -118,20 +118,15 @@ def _windows(node: SourceNode, x: Array, kernel: Sequence[int], filler: int) -> 
 
 
 def _conv(node: SourceNode, inputs: Inputs) -> Array:
-    def sums(x: Array, weight: Array) -> Array:  # weights (outputs, rows, columns, channels of a group)
+    def sums(x: Array, weight: Array) -> Array:
+        if node.op == "DEPTHWISE_CONV_2D":  # (1, rows, columns, channels * multiplier): a channel is a group
+            weight = weight.transpose(3, 1, 2, 0)
+        # weights (outputs, rows, columns, channels of a group)
         taps = _windows(node, x, weight.shape[1:3], 0).transpose(0, 1, 2, 4, 5, 3)
         groups = x.shape[3] // weight.shape[3]
         parts = zip(np.split(taps, groups, axis=5), np.split(weight, groups))
         of_groups = [part.reshape(*part.shape[:3], -1) @ each.reshape(len(each), -1).T for part, each in parts]
         return np.concatenate(of_groups, axis=3)
-
-    return _layer(node, inputs, sums, _by_multipliers)
-
-
-def _depthwise(node: SourceNode, inputs: Inputs) -> Array:
-    def sums(x: Array, weight: Array) -> Array:  # weights (1, rows, columns, channels * multiplier)
-        taps = _windows(node, np.repeat(x, weight.shape[3] // x.shape[3], axis=3), weight.shape[1:3], 0)
-        return np.asarray(np.einsum("nyxckl,klc->nyxc", taps, weight[0]))
 
     return _layer(node, inputs, sums, _by_multipliers)
 
@@ -357,7 +352,7 @@ def _quantize(node: SourceNode, inputs: Inputs) -> Array:
 
 KERNELS: dict[str, Callable[[SourceNode, Inputs], Array]] = {
     "CONV_2D": _conv,
-    "DEPTHWISE_CONV_2D": _depthwise,
+    "DEPTHWISE_CONV_2D": _conv,
     "TRANSPOSE_CONV": _transpose_conv,
     "RESIZE_NEAREST_NEIGHBOR": _resize_nearest,
     "RESIZE_BILINEAR": _resize_bilinear,

@@ -75,8 +75,8 @@ class Master:
         self.neurons[i.d : i.d + i.columns] = form.pack(form.saturate(self.array.forward(i, self._x(i))))
 
     def _backward(self, i: Instruction) -> None:
-        """The partial vectors of all slaves are added exactly, so that the order of the tree doesn't matter, and saturated
-        at the root."""
+        """The partial vectors of all slaves are added exactly, so that their order doesn't matter, and saturated at the
+        root of the tree."""
         form = self.machine.form
         self.neurons[i.d : i.d + i.rows] = form.pack(form.saturate(self.array.backward(i)))
 

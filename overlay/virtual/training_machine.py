@@ -93,7 +93,7 @@ class SimulatedMachine:
         again."""
         self.write("CONTROL", _bit("CONTROL", "CLEAR_COUNTERS"))
         self.simulation.send(run_packet(np.asarray(data, np.int64)), last=True)
-        self.simulation.run(interrupt=True)
+        self.simulation.run(None, "interrupt")
         status = self.read("IRQ_STATUS")
         self.write("IRQ_STATUS", status)
         if status & _bit("IRQ_STATUS", "ERROR"):

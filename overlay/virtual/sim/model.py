@@ -149,29 +149,18 @@ class Simulation(StreamAccess, RegisterAccess):
         self.run(max_cycles, words=words)
         return self.received(words)[0]
 
-    def run(
-        self,
-        max_cycles: int | None = None,
-        *,
-        words: int | None = None,
-        source_empty: bool = False,
-        sink_closed: bool = False,
-        interrupt: bool = False,
-    ) -> str:
+    def run(self, max_cycles: int | None = None, *conditions: str, words: int | None = None) -> str:
         """Run until the first of the chosen conditions holds; at once if one holds already.
 
         Parameters
         ----------
         max_cycles
             Cycles at most; None: without a limit, which needs a condition.
+        conditions
+            "source_empty": s_axis has taken everything that was sent; "sink_closed": the sink takes no more;
+            "interrupt": the interrupt is high.
         words
-            Stop when so many 32-bit words wait behind m_axis.
-        source_empty
-            Stop when s_axis has taken everything that was sent.
-        sink_closed
-            Stop when the sink takes no more.
-        interrupt
-            Stop when the interrupt is high.
+            Stop when so many 32-bit words wait behind m_axis: the condition "words".
 
         Returns
         -------
@@ -183,9 +172,7 @@ class Simulation(StreamAccess, RegisterAccess):
         SimulationTimeout
             If a chosen condition doesn't hold after ``max_cycles``, or without progress for ``timeout_cycles``.
         """
-        chosen = {"words": words is not None, "source_empty": source_empty, "sink_closed": sink_closed}
-        chosen["interrupt"] = interrupt
-        wanted = [name for name, on in chosen.items() if on]
+        wanted = [*(["words"] if words is not None else []), *conditions]
         if not wanted and max_cycles is None:
             raise ValueError("run: give max_cycles or a condition to stop at")
         if wanted:

@@ -89,11 +89,11 @@ def test_the_sink_takes_no_more_than_its_credit(loop):
     simulation = loop()
     simulation.open_sink(10)
     simulation.send(numbers(30), numbers(30) * 0 + (np.arange(30) == 14))
-    assert simulation.run(sink_closed=True) == "sink_closed"
+    assert simulation.run(None, "sink_closed") == "sink_closed"
     simulation.run(50)
     assert simulation.received()[0].size == 10
     simulation.open_sink(100, close_on_last=True)
-    simulation.run(sink_closed=True)
+    simulation.run(None, "sink_closed")
     words, lasts = simulation.received()
     assert words.size == 5
     assert lasts.tolist() == [False] * 4 + [True]

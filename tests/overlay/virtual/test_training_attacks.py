@@ -108,7 +108,7 @@ def test_damaged_packets(hardware, seed):
         hardware.simulation.stall(source=draw.choice([0, 0.6]), seed=draw.randrange(99))
         hardware.write("IRQ_ENABLE", 2)  # errors alone: a good packet may end before a bad one
         hardware.simulation.send(np.array(words, np.uint32), last=True)
-        hardware.simulation.run(interrupt=True)
+        hardware.simulation.run(None, "interrupt")
         hardware.simulation.run(max_cycles=200)  # whatever follows from the fault
         assert hardware.read("ERROR_CODE") == CODES[rule], (rule, [hex(word) for word in words])
         tried.add(rule)

@@ -337,7 +337,7 @@ def test_packets_that_are_wrong(name):
     fault, words = PACKETS[name]
     with SimulatedMachine(SMALL, assemble("NOP END")) as hardware:
         hardware.simulation.send(np.asarray(words, np.uint32), last=True)
-        hardware.simulation.run(interrupt=True)
+        hardware.simulation.run(None, "interrupt")
         code = next(rule.code for rule in FAULTS if rule.name == fault)
         assert hardware.read("ERROR_CODE") == code
         assert hardware.read("STATUS") == 2
@@ -353,5 +353,5 @@ def test_a_program_may_lie_at_the_end_of_the_cache():
     packets = [PacketHeader(PROGRAM, 0, 0, last, 1).words(), encode(end), PacketHeader(RUN, 0, 0, last, 0).words()]
     with SimulatedMachine(SMALL, assemble("NOP WAIT")) as hardware:
         hardware.simulation.send(np.concatenate(packets), last=True)
-        hardware.simulation.run(interrupt=True)
+        hardware.simulation.run(None, "interrupt")
         assert (hardware.read("ERROR_CODE"), hardware.read("RUNS")) == (0, 1)

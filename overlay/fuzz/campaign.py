@@ -21,7 +21,6 @@ from importlib import import_module
 from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Protocol
 
 from bitloom.golden import atomic
@@ -33,14 +32,15 @@ from bitloom.overlay.explore.workers import Workers, end_with_parent
 from .pick import Pick
 
 CAMPAIGNS = {
-    "files": "FileCampaign",
-    "imports": "ImportCampaign",
-    "device": "DeviceCampaign",
-    "networks": "NetworkCampaign",
-    "server": "ServerCampaign",
-    "golden": "GoldenCampaign",
+    "files": ("FileCampaign", 25),
+    "imports": ("ImportCampaign", 10),
+    "device": ("DeviceCampaign", 25),
+    "networks": ("NetworkCampaign", 10),
+    "server": ("ServerCampaign", 50),
+    "golden": ("GoldenCampaign", 50),
 }
-"""Name of a campaign, which is that of its module in folder ``campaigns`` -> its class."""
+"""Name of a campaign, which is that of its module in folder ``campaigns`` -> its class, and the cases that a process
+does at a time."""
 STATE = "campaign.json"
 STATE_FORMAT = "bitloom-campaign"
 CASE_FORMAT = "bitloom-case"
@@ -108,15 +108,11 @@ class CampaignState:
         return {"name": self.name, "seed": self.seed, "cases": self.cases, "ends": ends, "found": self.case_files}
 
 
-def _module(name: str) -> ModuleType:
-    """The module of a campaign."""
-    return import_module(f"bitloom.overlay.fuzz.campaigns.{name}")
-
-
 @cache
 def campaign(name: str) -> Campaign:
     """The campaign of that name; a process makes it once, with the models that it needs."""
-    made: Campaign = getattr(_module(name), CAMPAIGNS[name])()
+    kind, _ = CAMPAIGNS[name]
+    made: Campaign = getattr(import_module(f"bitloom.overlay.fuzz.campaigns.{name}"), kind)()
     return made
 
 
@@ -221,7 +217,7 @@ def run_campaign(
         If a seed is given and ``out`` holds a campaign, or no seed is given and ``out`` doesn't hold campaign ``name``.
     """
     state = _new(name, out, seed) if seed is not None else read_progress(out, name)
-    size = _module(name).BATCH
+    _, size = CAMPAIGNS[name]
 
     def batches() -> Iterator[CaseBatch]:
         at = state.cases

@@ -1,1 +1,1 @@
-"""The campaigns of ``bitloom fuzz``, a class and a module each; ``BATCH`` is the size of a task."""
+"""The campaigns of ``bitloom fuzz``, a class and a module each."""

@@ -25,8 +25,6 @@ from bitloom.overlay.virtual.sim import ProtocolError, SimulationTimeout
 
 from .networks import compiled, network_case
 
-BATCH = 25
-"""Cases that a process does at a time."""
 DESIGNS = ("k3_g5", "ring_of_2", "k64_g64", "integer_cascade", "streamed", "int_blocks")
 QUIET_CYCLES = 20_000
 """Cycles without progress after which an attacked device is taken to be done."""

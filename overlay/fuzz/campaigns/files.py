@@ -24,8 +24,6 @@ from bitloom.overlay.fuzz.damage import damaged
 from bitloom.overlay.fuzz.kinds import KINDS
 from bitloom.overlay.fuzz.pick import Pick
 
-BATCH = 25
-"""Cases that a process does at a time."""
 LARGEST = 64 << 20
 """Bytes of a damaged file at most, when a case is run."""
 EXPECTED = (ValueError, OSError)

@@ -25,8 +25,6 @@ from bitloom.overlay.fuzz.campaign import Case
 from bitloom.overlay.fuzz.pick import Pick
 from bitloom.overlay.fuzz.random_networks import dilated, grown, maps, windows
 
-BATCH = 50
-"""Cases that a process does at a time."""
 NAME = "layer_1"
 MOST_IMAGES = 5
 GROUPS = (2, 3, 4)

@@ -46,8 +46,6 @@ from bitloom.overlay.importers.source import SourceGraph
 from bitloom.overlay.importers.tflite_file import to_tflite_graph
 from bitloom.overlay.importers.verify import images_off, real_inputs, sample_inputs, verify
 
-BATCH = 10
-"""Cases that a process does at a time."""
 LARGEST = 16 << 20
 """Bytes of a file at most, when a case is run."""
 SECONDS = 5.0

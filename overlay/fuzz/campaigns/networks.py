@@ -34,8 +34,6 @@ from bitloom.overlay.fuzz.random_networks import (
     several_outputs,
 )
 
-BATCH = 10
-"""Cases that a process does at a time."""
 DESIGNS = {**SINGLE, **BLOCKS, **OUTPUTS, **GROUPED, **CHAINS, **STREAMED}
 """The designs by name."""
 FRAMES = 3

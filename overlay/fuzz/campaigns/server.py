@@ -26,8 +26,6 @@ from bitloom.overlay.virtual.serve.files import FIRMWARE, FLAGS, STORE
 from bitloom.overlay.virtual.serve.server import Server
 from bitloom.overlay.virtual.simulation_overlay import write_simulation_overlay
 
-BATCH = 50
-"""Cases that a process does at a time."""
 CLIENTS = 3
 SECONDS = 120.0
 """Seconds after which a call counts as hanging."""

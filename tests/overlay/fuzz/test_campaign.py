@@ -33,7 +33,7 @@ class Dice:
 def dice(monkeypatch):
     """Campaign "device" is Dice."""
     campaigns.campaign.cache_clear()
-    monkeypatch.setattr(campaigns, "_module", lambda name: SimpleNamespace(DeviceCampaign=Dice, BATCH=10))
+    monkeypatch.setattr(campaigns, "import_module", lambda name: SimpleNamespace(DeviceCampaign=Dice))
     yield
     campaigns.campaign.cache_clear()
 
@@ -74,7 +74,7 @@ class Deadly(Dice):
 
 def test_a_case_that_ends_its_process_is_found(dice, tmp_path, monkeypatch):
     whole = run_campaign("device", tmp_path / "whole", until(60, None), seed=1)
-    monkeypatch.setattr(campaigns, "_module", lambda name: SimpleNamespace(DeviceCampaign=Deadly, BATCH=10))
+    monkeypatch.setattr(campaigns, "import_module", lambda name: SimpleNamespace(DeviceCampaign=Deadly))
     campaigns.campaign.cache_clear()
     for module in (campaigns, workers):  # so that processes have this campaign
         monkeypatch.setattr(module, "get_context", lambda _: get_context("fork"))

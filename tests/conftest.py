@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 TERMINAL = ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "PAGER")
 LOCALE = ("LANG", "LANGUAGE", "PYTHONUTF8", "PYTHONIOENCODING")
@@ -40,6 +41,11 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # a worker a processor: each is one thr
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
 
+
+# Draws of hypothesis: the same ones in every run, however slow the machine is.
+UNHURRIED = {"deadline": None, "suppress_health_check": list(HealthCheck)}
+settings.register_profile("bitloom", **UNHURRIED, derandomize=True, database=None, print_blob=True)
+settings.load_profile("bitloom")
 
 gc.disable()  # while tests are collected
 

@@ -125,7 +125,7 @@ def test_cases(name):
     check(CASES[name])
 
 
-@settings(max_examples=25, deadline=None, derandomize=True, database=None)
+@settings(max_examples=25)
 @given(st.data())
 def test_random_networks(data):
     network, seed = data.draw(drawn.networks()), data.draw(st.integers(0, 2**32 - 1))

@@ -6,7 +6,7 @@ from weakref import ref
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bitloom.golden.graph import INPUT
@@ -186,7 +186,6 @@ def test_every_tuple_sent_is_taken_in_order_and_read(chain, map_order):
             assert (t.advance == t.new).all()
 
 
-@settings(deadline=None)
 @given(chains(), st.sampled_from(ORDERS))
 def test_capacity_is_the_smallest_that_works(chain, map_order):
     for t in schedule(chain, map_order).tables:

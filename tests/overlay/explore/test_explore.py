@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from bitloom.golden import zoo as networks
@@ -63,11 +63,8 @@ def builds_all(model: Model, explored: Explored) -> None:
         compile_model(model, manifest, candidate.choices)
 
 
-QUICK = {"deadline": None, "suppress_health_check": list(HealthCheck), "derandomize": True}
-
-
 @pytest.mark.slow
-@settings(max_examples=60, **QUICK)
+@settings(max_examples=60)
 @given(models(), budgets())
 def test_what_it_returns_builds(model: Model, budget: Budget) -> None:
     explored = search_for(model, budget)
@@ -77,7 +74,7 @@ def test_what_it_returns_builds(model: Model, budget: Budget) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=8, **QUICK)
+@settings(max_examples=8)
 @given(models(), budgets())
 def test_what_it_returns_simulates(tmp_path_factory: pytest.TempPathFactory, model: Model, budget: Budget) -> None:
     explored = search_for(model, budget)

@@ -14,7 +14,7 @@ techlibs/xilinx/*.txt; tests/overlay/area_model/test_memory.py compares with Yos
 from dataclasses import dataclass
 from functools import cache
 
-from bitloom.hls_gen.design.parts import ONE_PORT
+from bitloom.hls_gen.design.parts import ONE_PORT, RAM_STYLES
 from bitloom.overlay.area.netlist import Resources
 
 
@@ -58,9 +58,6 @@ BLOCK_RAM = (
 )
 MOST_LOGIC = 6
 """Bits of a memory that is made of flip-flops, if Yosys may choose."""
-STYLES = ("auto", "block", "distributed")
-"""Values of the attribute ram_style: Yosys chooses, block RAM, LUT RAM. A memory may also be `ONE_PORT`: LUT RAM that
-is written and read by one address."""
 
 
 @dataclass(frozen=True)
@@ -95,8 +92,8 @@ def mapped(width: int, depth: int, latency: int = 1, style: str = "auto") -> Map
     ValueError
         If there is no such style.
     """
-    if style not in (*STYLES, ONE_PORT):
-        raise ValueError(f"memory: style must be one of {', '.join(STYLES)}, got {style!r}")
+    if style not in (*RAM_STYLES, ONE_PORT):
+        raise ValueError(f"memory: style must be one of {', '.join(RAM_STYLES)}, got {style!r}")
     if style == "auto" and width * depth <= MOST_LOGIC:
         return MappedMemory(Resources(lut=width + 2, ff=width * (depth + latency)), False, 1)
     kinds = (LUT_RAM if style != "block" or not latency else ()) + (

@@ -22,10 +22,10 @@ from bitloom.hls_gen.design.former import has_place
 from bitloom.hls_gen.design.gearbox import geared, regroup
 from bitloom.hls_gen.design.lanes import UNUSED, plane_lanes
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.parts import RAM_STYLES
 from bitloom.hls_gen.design.widths import PLANES, SKIP_BITS, bits_for
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area_model.estimate import estimate_cores, estimate_outlets
-from bitloom.overlay.area_model.memory import STYLES
 
 from .folding_keys import ARRAY_CYCLES, FOLDING, OUTLETS
 from .layer_demand import LayerDemand, OutletTuple
@@ -52,7 +52,7 @@ MOST_LUT_ROWS, MOST_LUT_ROWS_FOR_BLOCKS = 128, 1024
 WIDE = (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 """KFPs that are tried for NPUs of several layers."""
 PFPS = (1, 2, 4, 8, 16)
-"""How often a pool unit's channels are as many as results leave in a cycle; the last one with weights alone."""
+"""PFPs that are tried, as multiples of OL; the last one only for pool units with weights."""
 SAVED = ("kernels_per_multiplier", "lut_products")
 """Values that `saving` varies, where DSP blocks are limited."""
 
@@ -91,13 +91,13 @@ class Sized:
         self._each: list[tuple[dict[str, Any], list[Resources]]] = []
         """Of what `saving` gives, as far as somebody looked: the values of SAVED, and the area in each kind of RAM."""
 
-    def foldings(self, stream_bits: int, dear: bool) -> "list[SizedFolding]":
-        """The NPU with each kind of RAM for its kernels; where DSP blocks are ``dear``, also with fewer of them."""
-        if dear or not self._each:
-            for npu in islice(saving(self.npu, dear), len(self._each), None):
+    def foldings(self, stream_bits: int, saves_dsp: bool) -> "list[SizedFolding]":
+        """The NPU with each kind of RAM for its kernels; with ``saves_dsp`` also with fewer DSP blocks."""
+        if saves_dsp or not self._each:
+            for npu in islice(saving(self.npu, saves_dsp), len(self._each), None):
                 saved = {key: npu.value(key) for key in SAVED}
                 self._each.append((saved, estimate_cores(npu, stream_bits, self._styles)))
-        each = self._each if dear else self._each[:1]
+        each = self._each if saves_dsp else self._each[:1]
         return [
             SizedFolding(self.npu, {**saved, "kernel_ram": style}, areas[k], self._lanes)
             for k, style in enumerate(self._styles)
@@ -153,7 +153,7 @@ class Folding:
         self.gears: dict[int, float] | None = None
         """Bits of a word of the NPU after -> LUTs of the gearboxes at the outlets; other foldings may have the same."""
         self.sized: dict[bool, list[SizedFolding]] = {}
-        """Whether DSP blocks are dear -> what the NPU may be with sizes."""
+        """By ``saves_dsp``: what the NPU may be with sizes."""
         self._leaving = leaving
         self._tuples: list[OutletTuple] | None = None
         self.price: Price | None = None
@@ -346,7 +346,7 @@ class NpuChoices:
                 continue
             for folding in foldings.before(words and words.lanes):
                 if folding.price is not price:
-                    folding.take_cheapest(self._sized(indices, folding, price.dear), price)
+                    folding.take_cheapest(self._sized(indices, folding, price.saves_dsp), price)
                 if folding.cheapest and cost_behind + folding.cheapest[0] < below:
                     bits = words.bits if words else folding.npu.array.map_bits
                     cost = cost_behind + (folding.cheapest[0] + self._gears(folding, bits))
@@ -607,14 +607,14 @@ class NpuChoices:
         added = [(self.layers[layer.adds].kernels, layer.kernels) for layer in layers if layer.adds is not None]
         return all(added_fits(npu, *kernels) for kernels in added)
 
-    def _sized(self, indices: Indices, folding: Folding, dear: bool) -> list[SizedFolding]:
-        """NPUs of that folding: memories are as large as the layers need, kernels in each kind of RAM; where DSP blocks
-        are ``dear``, also with fewer of them."""
-        dear = dear and folding.npu.engine == "integer"
-        if dear not in folding.sized:
+    def _sized(self, indices: Indices, folding: Folding, saves_dsp: bool) -> list[SizedFolding]:
+        """NPUs of that folding: memories are as large as the layers need, kernels in each kind of RAM; with
+        ``saves_dsp`` also with fewer DSP blocks."""
+        saves_dsp = saves_dsp and folding.npu.engine == "integer"
+        if saves_dsp not in folding.sized:
             sized = self._with_memories(indices, folding.npu)
-            folding.sized[dear] = sized.foldings(self.stream_bits, dear) if sized else []
-        return folding.sized[dear]
+            folding.sized[saves_dsp] = sized.foldings(self.stream_bits, saves_dsp) if sized else []
+        return folding.sized[saves_dsp]
 
     def _with_memories(self, indices: Indices, npu: Npu) -> Sized | None:
         """The NPU with sizes, which are found once."""
@@ -631,7 +631,7 @@ class NpuChoices:
             return None
         rows = sized.array.kernel_rows
         large = ("auto", "distributed")
-        styles = STYLES if rows <= MOST_LUT_ROWS else large if rows <= self.lut_rows else large[:1]
+        styles = RAM_STYLES if rows <= MOST_LUT_ROWS else large if rows <= self.lut_rows else large[:1]
         return Sized(sized, styles, self._lanes(indices, npu))
 
     def sized(self, indices: Indices, npu: Npu) -> Npu:
@@ -721,11 +721,10 @@ def whole_words(sizes: Iterable[int], word_lanes: int) -> list[int]:
     return list(dict.fromkeys(-(-size // lanes) * lanes for size in sizes))
 
 
-def saving(npu: Npu, dear: bool) -> Iterator[Npu]:
-    """The NPU; where DSP blocks are ``dear``, also with multipliers that PEs share, and with LUTs that multiply in
-    additions."""
+def saving(npu: Npu, saves_dsp: bool) -> Iterator[Npu]:
+    """The NPU; with ``saves_dsp`` also with multipliers that PEs share, and with LUTs that multiply in additions."""
     yield npu
-    if not dear:
+    if not saves_dsp:
         return
     kernels = min(npu.array.kgp, npu.array.most_kernels_per_multiplier)
     if kernels > 1:

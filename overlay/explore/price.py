@@ -26,7 +26,7 @@ class Price:
     aren't."""
 
     @property
-    def dear(self) -> bool:
+    def saves_dsp(self) -> bool:
         """Whether NPUs with fewer DSP blocks for more LUTs are worth a look."""
         return self.dsp > 0 or "dsp" in self.limits
 

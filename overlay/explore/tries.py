@@ -42,10 +42,11 @@ work lies on each."""
 LEAST_SAVED = 0.01
 """Share of the LUTs that a variation must save to be worth a look."""
 BEATEN = 0.9
-"""Share of the cycles that the search knows of NPUs with which a row must do to leave nothing to be gained from them:
-they may take fewer than that, though not that much."""
+"""A candidate is not run in the flow model if a known row takes no more LUTs, and at most this share of the cycles that
+the search estimates for the candidate: the flow model may find fewer cycles than the estimate, but not so few."""
 FAR = 1.05
-"""Share of a limit beyond which a candidate's exact excess isn't asked for."""
+"""Where runs of the flow model take long, a candidate whose estimated area is more than this many times a limit is left
+out without a run, which would find its exact area."""
 
 
 @dataclass(frozen=True)
@@ -219,8 +220,8 @@ class Tries:
         out = list[Row]()
         asked = task.interval
         ring = task.connection.mapping is not None
-        cheap = task.price  # the highest price at which the budget didn't hold
-        dear = None  # the lowest price at which it did
+        lower = task.price  # the highest price at which the budget didn't hold
+        upper = None  # the lowest price at which it did
         for last in (*[False] * (ROUNDS - 1), True):
             mapped_npus = self.mapped_npus(task)
             price = task.price
@@ -240,16 +241,16 @@ class Tries:
                 break  # no folding does it with so few lanes
             over = excess.keys() & STEPS.keys()
             if over:
-                cheap = price
-                task = replace(task, price=raised(price, over) if dear is None else between(price, dear))
+                lower = price
+                task = replace(task, price=raised(price, over) if upper is None else between(price, upper))
             elif "cycles" in excess and ring:
                 task = replace(task, interval=int(task.interval / excess["cycles"]))
             elif "cycles" in excess and price.npu > -LAST_WAITING:
-                cheap = replace(price, npu=price.npu - WAITING)
-                task = replace(task, price=cheap)
-            elif price != cheap:
-                dear = price
-                task = replace(task, price=between(cheap, dear))
+                lower = replace(price, npu=price.npu - WAITING)
+                task = replace(task, price=lower)
+            elif price != lower:
+                upper = price
+                task = replace(task, price=between(lower, upper))
             else:
                 break
         return out
@@ -272,10 +273,10 @@ class Tries:
             candidate = self.candidate(mapped_npus, task.setting)
             over = self.over(candidate)
             yield Offer(task, mapped_npus, candidate, over)
-            dear = over.keys() & STEPS.keys()
-            if not dear:
+            priced = over.keys() & STEPS.keys()
+            if not priced:
                 return
-            task = replace(task, price=raised(task.price, dear))
+            task = replace(task, price=raised(task.price, priced))
 
     def over(self, candidate: Candidate) -> dict[str, float]:
         """The excess of a candidate's area over the budget, by what the search knows of its memories."""

@@ -200,13 +200,13 @@ class Line(Link):
 
 
 def followed(chain: LinkChain, link: Link) -> list[Link]:
-    """A chain, and a link behind it, which becomes one with the last one if both can be."""
+    """The chain with one more link at its end. The link and the last link of the chain become one link if they can."""
     joined = link.joined(chain[-1]) if chain else None
     return [*chain, link] if joined is None else [*chain[:-1], joined]
 
 
 def merged(chain: LinkChain) -> list[Link]:
-    """A chain with links that can be one as one."""
+    """The chain, in which neighbouring links become one link if they can, such as two lines."""
     links: list[Link] = []
     return reduce(followed, chain, links)
 

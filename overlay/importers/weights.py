@@ -122,7 +122,9 @@ def with_scales(section: WeightSection) -> WeightSection:
 
 
 def _multiples(section: WeightSection) -> tuple[Array, Array]:
-    """The weights as multiples, and (outputs,) fractions: what one of each output's is worth beside what it was."""
+    """Integer weights that contain the factors of the map's channels (``lead.multiply``), and (outputs,) fractions: the
+    real value of 1 in the sum of each output. Example: channels with the factors 1/2 and 1/4 get twice their weights
+    and their weights, and 1 in the sum is worth 1/4."""
     multiply = section.lead.multiply
     outputs = len(section.weight)
     one = same(multiply)

@@ -172,6 +172,8 @@ class _PythonRun:
 
 def _apart(system: System) -> int:
     """Cycles, at most, between a stamp and another one that depends on it alone."""
-    each = (flow_npu.latencies for flow_npu in system.npus)
-    latency = max(its.array + its.activation + its.addition + its.pool + its.pool_activation for its in each)
+    latency = max(
+        npu.array + npu.activation + npu.addition + npu.pool + npu.pool_activation
+        for npu in (flow_npu.latencies for flow_npu in system.npus)
+    )
     return APART + latency + max((packet.words for packet in system.weights), default=0)

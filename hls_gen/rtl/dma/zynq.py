@@ -24,15 +24,13 @@ from bitloom.hls_gen.rtl.primitives.text import Header
 from bitloom.hls_gen.rtl.shell.context import place
 from bitloom.hls_gen.rtl.shell.top import AXI
 
-from .axi3_bridge import axi3_bridge
+from .axi3_bridge import LENGTH_BITS, axi3_bridge
 from .system import system
 
 TOP = "bitloom_zynq"
 """Name of the module."""
 PORT_BITS = 64
 """Bits of port S_AXI_HP0."""
-LENGTH_BITS = 4
-"""Bits of the beats of an AXI3 burst, less 1; the DMA's bursts have 16 at most."""
 
 
 @lru_cache(maxsize=8)

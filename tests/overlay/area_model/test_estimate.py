@@ -9,6 +9,7 @@ import pytest
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import TOP
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.parts import RAM_STYLES
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.hls_gen.rtl.primitives.memory import RAMS
 from bitloom.overlay.area.netlist import Resources
@@ -23,7 +24,6 @@ from bitloom.overlay.area_model.estimate import (
     estimate_outlets,
     of_blocks,
 )
-from bitloom.overlay.area_model.memory import STYLES
 from bitloom.overlay.area_model.products import dsps
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
 from tests.area_fit import estimates, refit
@@ -225,6 +225,6 @@ SMALL = ("digits-cnn", "cifar-quick-int8")
 def test_kernels_in_each_kind_of_ram() -> None:
     """At once, as one by one."""
     npu = Npu.of(kfp=32, kgp=16, kernel_rows=200)
-    each = [estimate_cores(npu.changed(kernel_ram=style), 64, [style])[0] for style in STYLES]
-    assert estimate_cores(npu, 64, STYLES) == each
+    each = [estimate_cores(npu.changed(kernel_ram=style), 64, [style])[0] for style in RAM_STYLES]
+    assert estimate_cores(npu, 64, RAM_STYLES) == each
     assert len({(area.lutram, area.bram36) for area in each}) > 1

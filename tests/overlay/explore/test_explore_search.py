@@ -402,7 +402,7 @@ def test_a_price_adds_up() -> None:
     price = Price(bram36=2, dsp=3, lanes=0.5, ff=0.25, npu=-7)
     assert price.of(area, 8) == 110 + 3 + 12 + 4 + 7.5 - 7
     assert replace(price, limits={"dsp": 2, "ff": 30}).of(area, 8) == price.of(area, 8) + 1e7
-    assert [each.dear for each in (Price(), Price(dsp=1), Price(limits={"dsp": 9}))] == [False, True, True]
+    assert [each.saves_dsp for each in (Price(), Price(dsp=1), Price(limits={"dsp": 9}))] == [False, True, True]
 
 
 def test_what_a_refinement_tries() -> None:

@@ -188,12 +188,12 @@ def test_layers_between_a_fork_and_its_join_stay_on_an_npu() -> None:
 def test_where_dsp_blocks_are_dear() -> None:
     """PEs share multipliers as far as products fit, and LUTs multiply in additions."""
     npu = Npu.of(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, acc_bits=32, kgp=4, skip_words=2)
-    assert list(saving(npu, dear=False)) == [npu]
-    plain, shared, in_luts = saving(npu, dear=True)
+    assert list(saving(npu, saves_dsp=False)) == [npu]
+    plain, shared, in_luts = saving(npu, saves_dsp=True)
     assert (plain, shared) == (npu, npu.changed(kernels_per_multiplier=2))
     assert in_luts == shared.changed(lut_products=("addition",))
     narrow = npu.changed(feature_bits=4, weight_bits=4, kgp=2, skip_words=0)
-    assert [one.array.kernels_per_multiplier for one in saving(narrow, dear=True)] == [1, 2], (
+    assert [one.array.kernels_per_multiplier for one in saving(narrow, saves_dsp=True)] == [1, 2], (
         "as many as there are kernels"
     )
     dsp = [estimate_cores(one, 64, [one.array.kernel_ram])[0].dsp for one in (plain, shared, in_luts)]

@@ -136,14 +136,8 @@ class _ModelWriter:
 
     def _node(self, layer: Layer, read: Sequence[str]) -> str:
         """Append the layer's node; the name of its result."""
-        source = [
-            self._constant(f"{layer.name}_x_scale", np.float32(1)),
-            self._constant(f"{layer.name}_x_zero", np.uint8(0)),
-        ]
-        result = [
-            self._constant(f"{layer.name}_scale", np.float32(64)),
-            self._constant(f"{layer.name}_zero", np.uint8(0)),
-        ]
+        source = self._levels(f"{layer.name}_x", 1, np.uint8(0))
+        result = self._levels(layer.name, 64, np.uint8(0))
         more: dict[str, Any] = {}
         if isinstance(layer, Add):
             kind = "QLinearAdd"
@@ -155,10 +149,7 @@ class _ModelWriter:
         else:
             assert isinstance(layer, Conv | Dense)
             weight = np.moveaxis(self.model.weights(layer.name).astype(np.int8), 3, 1)  # (O, C, rows, columns)
-            kernel = [
-                self._constant(f"{layer.name}_w_scale", np.float32(1)),
-                self._constant(f"{layer.name}_w_zero", np.int8(0)),
-            ]
+            kernel = self._levels(f"{layer.name}_w", 1, np.int8(0))
             if isinstance(layer, Dense):
                 flat = f"{layer.name}_flat"
                 self.nodes.append(self.onnx.helper.make_node("Flatten", read, [flat], axis=1))
@@ -176,6 +167,10 @@ class _ModelWriter:
             more["domain"] = "com.microsoft"
         self.nodes.append(self.onnx.helper.make_node(kind, inputs, [layer.name], **more))
         return layer.name
+
+    def _levels(self, name: str, scale: float, zero: np.generic) -> list[str]:
+        """Append a scale and a zero point; their names."""
+        return [self._constant(f"{name}_scale", np.float32(scale)), self._constant(f"{name}_zero", zero)]
 
     def _constant(self, name: str, value: np.ndarray | np.generic) -> str:
         """Append a constant; its name."""

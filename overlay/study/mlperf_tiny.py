@@ -5,13 +5,13 @@ inputs; elsewhere the same topologies have seeded weights and random inputs (gol
 same either way: they don't depend on values.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from bitloom.driver.predictor import Progress
 from bitloom.golden import zoo
 from bitloom.golden.network import Model
 from bitloom.golden.zoo import mlperf_tiny as networks
@@ -61,8 +61,6 @@ RECORDED = {
     "ad": ("mlperf_tiny/ad_reference.npz", 0),
 }
 """Files of the data folder with inputs ``x``, and the number to add to ``x`` for the model's input."""
-NamedProgress = Callable[[str, int, int], None]
-"""Called with (name, done, all) while something runs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +126,7 @@ def measure(
     names: Sequence[str],
     frames: int,
     folder: Path,
-    progress: NamedProgress | None = None,
+    progress: Progress | None = None,
     *,
     board: str = BOARD,
     npus: Sequence[Npu] = (),
@@ -145,7 +143,7 @@ def measure(
     folder
         The build goes to ``folder / design_name(npus, board)``.
     progress
-        Called with a network's name, frames done and frames, after each batch.
+        Called with a network's frames done and its frames, after each batch.
     board
         A key of `NPUS`.
     npus
@@ -173,7 +171,6 @@ def measure(
     build = builds.build(folder / name, design, models, choices=choices)
     done: list[FigureTable] = []
     for item in entries:
-        tell: Any = None if progress is None else lambda at, of, name=item.name: progress(name, at, of)
-        figures = network_figures(build, [item.model], frames, tell, item.images)
+        figures = network_figures(build, [item.model], frames, progress, item.images)
         done.append({"name": item.name, "weights": item.weights, **lanes(build.design), **figures})
     return done, build

@@ -70,7 +70,7 @@ def mlperf_tiny_command(
             tuple(dict.fromkeys(names or NETWORKS)),
             frames,
             out,
-            lambda name, done, total: update(done, total),
+            update,
             board=board,
             npus=TOPOLOGIES[topology]([mlperf_tiny.NPUS[board]] * (npus or 2)) if topology else (),
             chunk=chunk,

@@ -30,9 +30,8 @@ from bitloom.hls_gen.design import flat
 from bitloom.hls_gen.design.pool_unit import POOLS, PRODUCTS, PoolReduction, Reduction
 from bitloom.hls_gen.design.results import ADDITION, FEATURE_UNITS, PAIRS, REQUANTISATION, Column, FeatureUnit
 
-from .margins import with_any_biases, with_any_thresholds
 from .pools import reduction_of, thresholds_of
-from .ranges import Range, held_bits, with_biases
+from .ranges import Range, held_bits, with_any_biases, with_any_thresholds, with_biases
 from .workloads import Workload
 
 

@@ -7,11 +7,9 @@ from typing import Any
 from bitloom.hls_gen.design import flat
 from bitloom.hls_gen.design.memories.memory_map import kernel_bits, memory_map
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.timing import BLOCK_WORDS, LUT_RAM_WORDS
 from bitloom.hls_gen.design.widths import ACC_BITS
 
-from .margins import roomy_acc_bits, roomy_add_widths, roomy_multiplier_bits
 from .needs import Needs, NpuNeeds
 
 FORMER = flat.NAMES["former.sizes"]
@@ -92,21 +90,6 @@ def _least(name: str) -> int:
     """Least value of a capacity; 0 of what an NPU needn't have where no network has a use for it, as the sizes of a
     window former."""
     return 0 if name in FORMER or flat.NUMBERS[name].or_zero else flat.LEAST[name]
-
-
-def margins(npu: Npu, npu_needs: Sequence[NpuNeeds]) -> dict[str, Any]:
-    """The capacities of a fitted NPU, by name, that are larger so that networks of other weights fit it, too;
-    parameters as of `fitting`."""
-    wider: dict[str, Any] = {
-        "acc_bits": roomy_acc_bits(npu.array.acc_bits, max(entry.needs.roomy_acc_bits for entry in npu_needs))
-    }
-    if npu.requantises:
-        wider["multiplier_bits"] = roomy_multiplier_bits(npu.requantisation.multiplier_bits)
-    if npu.has_skip:
-        in_luts = "addition" in npu.results.lut_products
-        skip = present(npu.stores.skip)
-        wider |= roomy_add_widths(skip.factor_bits, skip.bias_bits, npu.value_bits, in_luts=in_luts)
-    return wider
 
 
 def streamed(need: Needs, npu: Npu, frame_words: int) -> Needs:

@@ -8,13 +8,15 @@ So a network of the same layers and encodings that was trained anew fits a desig
 Memories and tables depend on the architecture alone and have none.
 """
 
-import numpy as np
+from collections.abc import Sequence
+from typing import Any
 
-from bitloom.golden.encoding import Array
 from bitloom.golden.layers.requantise import MULTIPLIER_BITS
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.widths import ACC_BITS, ADD_BIAS_BITS, ADD_FACTOR_BITS
 
-from .ranges import Range, with_biases
+from .needs import NpuNeeds
 
 MULTIPLIERS = (0, 16, MULTIPLIER_BITS)
 """Widths of a design's multipliers: no multipliers, the default of `scale_to_multiplier`, and the largest."""
@@ -26,29 +28,19 @@ PLAIN = 2
 are."""
 
 
-def with_any_biases(sums: Range, biases: Array) -> Range:
-    """As `with_biases`, for whatever biases other weights of the same architecture are likely to have: up to a quarter
-    of the largest sum, and up to a quarter further from 0 than ``biases``."""
-    largest = max(-sums[0], sums[1])
-    room = max(largest // 4, 5 * int(np.abs(np.append(biases, 0)).max()) // 4)
-    return with_biases(sums, np.array([-room, room]))
-
-
-def with_any_thresholds(sums: Range) -> Range:
-    """As `with_biases`, for any thresholds of the sums: each is a bias of its negative, and none is below the smallest
-    sum, or above the largest one by more than 1."""
-    low, high = sums
-    return with_biases(sums, np.array([-low, -1 - high]))
-
-
-def roomy_acc_bits(bits: int, roomy: int) -> int:
-    """Width of a design's accumulators for a network that needs ``bits``, and ``roomy`` with other biases."""
-    return max(bits, min(roomy, ACC_BITS))
-
-
-def roomy_multiplier_bits(bits: int) -> int:
-    """Width of a design's multipliers for a network whose own have ``bits``."""
-    return next(width for width in MULTIPLIERS if bits <= width)
+def margins(npu: Npu, npu_needs: Sequence[NpuNeeds]) -> dict[str, Any]:
+    """The capacities of a fitted NPU, by name, that are larger so that networks of other weights fit it, too;
+    parameters as of `bitloom.hls_gen.compiler.fitted.fitting`."""
+    roomy = max(entry.needs.roomy_acc_bits for entry in npu_needs)
+    wider: dict[str, Any] = {"acc_bits": max(npu.array.acc_bits, min(roomy, ACC_BITS))}
+    if npu.requantises:
+        bits = npu.requantisation.multiplier_bits
+        wider["multiplier_bits"] = next(width for width in MULTIPLIERS if bits <= width)
+    if npu.has_skip:
+        in_luts = "addition" in npu.results.lut_products
+        skip = present(npu.stores.skip)
+        wider |= roomy_add_widths(skip.factor_bits, skip.bias_bits, npu.value_bits, in_luts=in_luts)
+    return wider
 
 
 def roomy_add_widths(factor_bits: int, bias_bits: int, value_bits: int, *, in_luts: bool) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Ranges of values: of sums, with and without biases, and the bits that hold them."""
+"""Ranges of values: of sums, with and without biases, also those of other weights, and the bits that hold them."""
 
 from collections.abc import Iterable
 
@@ -34,6 +34,21 @@ def with_biases(sums: Range, biases: Array) -> Range:
     least = int(bias.min())
     most = int(bias.max())
     return min(low + least, least), max(high + most, most)
+
+
+def with_any_biases(sums: Range, biases: Array) -> Range:
+    """As `with_biases`, for whatever biases other weights of the same architecture are likely to have: up to a quarter
+    of the largest sum, and up to a quarter further from 0 than ``biases``."""
+    largest = max(-sums[0], sums[1])
+    room = max(largest // 4, 5 * int(np.abs(np.append(biases, 0)).max()) // 4)
+    return with_biases(sums, np.array([-room, room]))
+
+
+def with_any_thresholds(sums: Range) -> Range:
+    """As `with_biases`, for any thresholds of the sums: each is a bias of its negative, and none is below the smallest
+    sum, or above the largest one by more than 1."""
+    low, high = sums
+    return with_biases(sums, np.array([-low, -1 - high]))
 
 
 def held_bits(ranges: Iterable[Range]) -> int:

@@ -16,10 +16,11 @@ from bitloom.hls_gen.design.npu import Npu
 from .choices import CompileChoices
 from .effects import check_effects
 from .extended import Npus, PlannedOnNpus, extended
-from .fitted import fitted, margins, streamed, unsized
+from .fitted import fitted, streamed, unsized
 from .flow import System, smooth, smooth_skips
 from .formed_taps import form_taps, former_sizes
 from .lowering import Lowered, lowered_for
+from .margins import margins
 from .needs import NpuNeeds
 from .partitions import check_partitions, partitions
 from .plan import Plan, map_orders, plan_lowered, with_skip_stores

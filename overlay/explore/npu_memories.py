@@ -17,10 +17,11 @@ import numpy as np
 
 from bitloom.golden.graph import INPUT
 from bitloom.hls_gen.compiler.extended import Npus, PlannedOnNpus, extended
-from bitloom.hls_gen.compiler.fitted import UNSIZED, fitting, margins, streamed
+from bitloom.hls_gen.compiler.fitted import UNSIZED, fitting, streamed
 from bitloom.hls_gen.compiler.formed_taps import former_sizes
 from bitloom.hls_gen.compiler.frame_words import input_layout
 from bitloom.hls_gen.compiler.layout import chunks
+from bitloom.hls_gen.compiler.margins import margins
 from bitloom.hls_gen.compiler.needs import Needs, NpuNeeds, merged, most_waiting, needs_of
 from bitloom.hls_gen.compiler.planned_layer import MapWords, PlannedLayer, planned_layer, windows_read, words_read
 from bitloom.hls_gen.compiler.sharing import ReadValues

@@ -17,13 +17,9 @@ from bitloom.golden.training.train import Recipe, train
 from bitloom.golden.zoo import load
 from bitloom.golden.zoo.digits import IMAGE, load_digits
 from bitloom.hls_gen.compiler.emit import compile_model
-from bitloom.hls_gen.compiler.margins import (
-    roomy_add_widths,
-    roomy_multiplier_bits,
-    with_any_biases,
-    with_any_thresholds,
-)
-from bitloom.hls_gen.compiler.ranges import with_biases
+from bitloom.hls_gen.compiler.margins import margins, roomy_add_widths
+from bitloom.hls_gen.compiler.needs import Needs, NpuNeeds
+from bitloom.hls_gen.compiler.ranges import with_any_biases, with_any_thresholds, with_biases
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
@@ -154,10 +150,16 @@ def test_ranges() -> None:
 
 
 def test_widths() -> None:
-    assert [roomy_multiplier_bits(bits) for bits in (0, 1, 2, 16, 17, 31)] == [0, 16, 16, 16, 31, 31]
+    assert [multiplier(bits) for bits in (0, 1, 2, 16, 17, 31)] == [0, 16, 16, 16, 31, 31]
     widths = [(2, 2), (4, 12), (21, 30), (25, 34), (25, 40)]  # in the first one maps count alike
     assert [added(*bits) for bits in ((2, 2, 8), (2, 9, 8), (19, 30, 9), (24, 25, 9), (25, 40, 18))] == widths
     assert [added(*bits, in_luts=True) for bits in ((2, 2, 8), (19, 25, 9))] == [(2, 2), (20, 29)]
+
+
+def multiplier(bits: int) -> int:
+    """Bits of a design's multipliers for a network whose own have ``bits``."""
+    npu = NPU.changed(multiplier_bits=bits)
+    return margins(npu, [NpuNeeds(npu, Needs.of())])["multiplier_bits"]
 
 
 def added(*bits: int, in_luts: bool = False) -> tuple[int, ...]:

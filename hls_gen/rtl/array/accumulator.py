@@ -12,8 +12,10 @@ asynchronous reads has no hazard between two beats of the same window.
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from veriloggen import Cat
+
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, choose, resize
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, choose, const, resize, width
 from bitloom.hls_gen.rtl.primitives.memory import Library, ram
 
 FEATURES = "features of the beat, one a lane, lane 0 low"
@@ -47,6 +49,15 @@ class WindowPorts:
             b.input("clear", means="the beat of the next cycle is there, and is the first of its window"),
             b.input("last", means="that beat is the last of its window"),
         )
+
+
+def added(b: Block, name: str, base: Signal, term: Signal, carry: Signal | None = None) -> Signal:
+    """base + term + carry, as wide as they, by way of a wire ``name``. The carry is a bit below both, where the adder's
+    carry chain takes it."""
+    w = width(base)
+    if carry is None:
+        return b.wire(name, w, base + term)
+    return bits(b.wire(name, w + 1, Cat(base, const(1, 1)) + Cat(term, carry)), 1, w)
 
 
 def accumulator(

@@ -16,16 +16,16 @@ LUTs, LUTs in pairs, levels), without what all PEs share:
     this one                                                 54  53  6
 """
 
-from veriloggen import Cat, Repeat
+from veriloggen import Repeat
 
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.signed_sum import Lanes, SignedSum, operand_widths, signed_sum, sum_bits, uses
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, choose, const, sign_extend, width
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, choose, sign_extend, width
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.text import Header
 
-from .accumulator import WindowPorts, accumulator
+from .accumulator import WindowPorts, accumulator, added
 
 
 def pe_signed(library: Library, npu: Npu) -> Block:
@@ -59,7 +59,7 @@ def pe_signed(library: Library, npu: Npu) -> Block:
     negative = b.wire("negative", 1, ~late.weight(tree.first, tree.stage))
     acc = npu.array.acc_bits
     term = b.wire("term", acc, _fitted(total, acc) ^ Repeat(negative, acc))
-    accumulator(b, library, npu, lambda base: _added(b, "total", base, term, negative), window)
+    accumulator(b, library, npu, lambda base: added(b, "total_and_unused_bit", base, term, negative), window)
     return b
 
 
@@ -103,7 +103,7 @@ def _value(b: Block, npu: Npu, tree: SignedSum, parts: dict[Lanes, Signal], late
         w = min(npu.array.acc_bits, sum_bits(npu.array.planes, count))
         value = _fitted(_operand(b, npu, part, parts, late, stage), w)
         term = b.wire(f"term_{name}", w, value ^ Repeat(turned, w))
-        total = _added(b, f"sum_{name}", _fitted(total, w), term, turned)
+        total = added(b, f"sum_{name}_and_unused_bit", _fitted(total, w), term, turned)
     return total
 
 
@@ -126,9 +126,3 @@ def _operand(
 def _fitted(value: Signal, w: int) -> Signal:
     """A number in two's complement in ``w`` bits, of a wider one the low ones."""
     return bits(value, 0, w) if width(value) > w else sign_extend(value, w)
-
-
-def _added(b: Block, name: str, base: Signal, term: Signal, carry: Signal) -> Signal:
-    """base + term + carry, as wide as they. The carry is a bit below both, where the adder's carry chain takes it."""
-    w = width(base)
-    return bits(b.wire(f"{name}_and_unused_bit", w + 1, Cat(base, const(1, 1)) + Cat(term, carry)), 1, w)

@@ -6,16 +6,14 @@ Together with the multipliers it computes what pe_integer.py does, in as many cy
 need. ``result`` holds from the last beat of a window to that of the next.
 """
 
-from veriloggen import Cat
-
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import bits_for
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, const, sign_extend, width
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, sign_extend, width
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.text import Header
 
-from .accumulator import WindowPorts, accumulator
+from .accumulator import WindowPorts, accumulator, added
 from .multipliers import LATENCY
 
 CARRIED = """
@@ -73,7 +71,7 @@ def pe_sums(library: Library, npu: Npu, carried: bool) -> Block:
         terms = [_sum(b, f"{stage}_{i}", group, npu.array.acc_bits) for i, group in enumerate(groups)]
     ((total, carry),) = terms
     total = b.wire("term", npu.array.acc_bits, sign_extend(total, npu.array.acc_bits))
-    accumulator(b, library, npu, lambda base: _added(b, "merged", base, total, carry), window)
+    accumulator(b, library, npu, lambda base: added(b, "merged", base, total, carry), window)
     return b
 
 
@@ -87,7 +85,7 @@ def _sum(b: Block, name: str, terms: list[Term], most: int) -> Term:
         count = len(addends)
         pairs = zip(addends[::2], addends[1::2])
         sums = [
-            _added(b, f"part_{name}_{count}_{i}", *pair, carries.pop() if len(carries) > 1 else None)
+            added(b, f"part_{name}_{count}_{i}", *pair, carries.pop() if len(carries) > 1 else None)
             for i, pair in enumerate(pairs)
         ]
         addends = [*sums, *addends[count & ~1 :]]
@@ -99,11 +97,3 @@ def _sum(b: Block, name: str, terms: list[Term], most: int) -> Term:
     carry_out = b.reg(f"carry_{name}", init=None)
     b.on(None, (carry_out, left))
     return total, carry_out
-
-
-def _added(b: Block, name: str, a: Signal, c: Signal, carry: Signal | None) -> Signal:
-    """a + c + carry. A carry goes into the adder's lowest place, by way of a bit below it."""
-    w = width(a)
-    if carry is None:
-        return b.wire(name, w, a + c)
-    return bits(b.wire(name, w + 1, Cat(a, const(1, 1)) + Cat(c, carry)), 1, w)

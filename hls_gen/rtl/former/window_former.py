@@ -29,10 +29,10 @@ from bitloom.hls_gen.rtl.primitives.block import (
     all_of,
     any_of,
     bits,
-    by_number,
     choose,
     const,
     eq,
+    last_repeated,
     resize,
     side_by_side,
     sub,
@@ -148,7 +148,7 @@ def window_former(library: Library, npu: Npu) -> Block:
         copies = [b.reg(f"copy_{m}", width(word), init=None) for m, word in enumerate(words[1:], 1)]
         b.on(offer.first, *zip(copies, words[1:]))
         words[1:] = copies
-    formed = words[0] if offer.number is None else _picked(words, offer.number)
+    formed = words[0] if offer.number is None else last_repeated(offer.number, words)
     out.valid.assign(choose(f["on"], offer.valid, source.valid, 1))
     out.data.assign(choose(f["on"], formed, source.data, npu.array.word_bits))
     return b
@@ -376,8 +376,3 @@ def _plane(taps: list[Signal], marks: list[Signal], j: int, plane: int, npu: Npu
     if j >= len(marks):
         return const(0, 1)
     return marks[j] if plane == npu.array.planes else bits(taps[j], plane, 1)
-
-
-def _picked(words: list[Signal], number: Signal) -> Signal:
-    """The word of that number; of the last one again where there is none."""
-    return by_number(number, words + [words[-1]] * ((1 << width(number)) - len(words)), width(words[0]))

@@ -166,6 +166,11 @@ def by_number(number: Signal, values: Sequence[Signal | int], w: int) -> Signal:
     return level[0]
 
 
+def last_repeated(number: Signal, values: Sequence[Signal]) -> Signal:
+    """values[number], which are of one width, by halves as of `by_number`; the last one again where there is none."""
+    return by_number(number, [*values, *[values[-1]] * ((1 << width(number)) - len(values))], width(values[0]))
+
+
 def signed_at_least(a: Signal, b: Signal) -> Signal:
     """a >= b for two's complement variables of the same width: compare with the sign bits turned."""
     w = width(a)

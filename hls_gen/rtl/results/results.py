@@ -20,10 +20,10 @@ from bitloom.hls_gen.rtl.primitives.block import (
     add,
     any_of,
     bits,
-    by_number,
     choose,
     const,
     eq,
+    last_repeated,
     resize,
     sub,
     width,
@@ -310,4 +310,4 @@ def _queue(b: Block, npu: Npu, idle: Signal, goes_on: Signal, ends: Signal, sums
     b.on(goes_on, (place, add(place, 1, width(place))))
     b.on(takes, (place, 0))
     each = [[bits(queue, unit * step + k * acc, acc) for unit in range(npu.group_steps)] for k in range(ol)]
-    return [by_number(place, [*parts, *[parts[-1]] * ((1 << width(place)) - npu.group_steps)], acc) for parts in each]
+    return [last_repeated(place, parts) for parts in each]

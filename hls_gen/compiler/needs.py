@@ -45,7 +45,7 @@ class Needs:
     layer whose words have one beat each doesn't wait until the place of a word may be written again."""
     roomy_acc_bits: int = 0
     """``acc_bits`` with room for the biases and thresholds of other weights."""
-    ring_words: int = 0
+    from_ring_words: int = 0
     """Words of a map that comes from the NPU before; 0: none comes."""
 
     @classmethod
@@ -128,7 +128,7 @@ def needs_of(planned: PlannedLayer) -> Needs:
         groups=planned.groups,
         levels=layer.levels,
         input_words=max(max(on.coming_words, on.counts.tuples * on.words) for on in planned.sequencers),
-        tuple_words=counts.ring_words(words),
+        tuple_words=counts.tuple_memory_words(words),
         hold_words=counts.hold * words,
         steady_words=max(counts.steady * words, _places_in_turn(planned)),
         position_words=planned.on_array.lines.words if planned.on_array.lines else 0,
@@ -139,7 +139,7 @@ def needs_of(planned: PlannedLayer) -> Needs:
         threshold_rows=len(planned.activation_steps),
         joined_words=max(flat.LEAST["joined_words"], *joined) if joined else 0,
         buffer_words=planned.chunk_words or 0 if planned.sizes_buffers else 0,
-        ring_words=planned.input_words if from_ring else 0,
+        from_ring_words=planned.input_words if from_ring else 0,
         **_of_values(layer, npu.keeps_steps),
         **{
             on.sequencer.prefix + table.capacity: getattr(on.counts, table.name)
@@ -200,8 +200,9 @@ def _pool(planned: PlannedLayer) -> dict[str, int]:
     words = planned.on_pool_unit.words
     lines = planned.on_pool_unit.lines
     kept = lines if lines and present(planned.npu.pool_unit).beat.keeps_lines(lines.window) else None
+    pool_words = counts.tuple_memory_words(words) if planned.layer.pool else 2 * words
     needs = {
-        "pool_words": max(timing.WORDS_FOR_ONE_A_CYCLE, counts.ring_words(words) if planned.layer.pool else 2 * words),
+        "pool_words": max(timing.WORDS_FOR_ONE_A_CYCLE, pool_words),
         "pool_tuple_words": words,
         "pool_line_words": kept.positions * kept.words if kept else 0,
     }

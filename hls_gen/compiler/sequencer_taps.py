@@ -60,7 +60,7 @@ class TapCounts:
         is room for all that the row's first window claims. 0 without counters."""
         return self.hold + self.counters.burst if self.counters else 0
 
-    def ring_words(self, words: int) -> int:
+    def tuple_memory_words(self, words: int) -> int:
         """Words that the tuple memory must hold, with room for one more tuple; ``words`` are those of a tuple."""
         return max((self.hold + (self.hold < self.tuples)) * words, 2 * words if self.tuples > 1 else words)
 

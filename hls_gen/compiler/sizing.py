@@ -249,7 +249,7 @@ def _spill_words(plans: Sequence[Plan], npus: Sequence[Npu], stream_bits: int, s
 
 def _spill(plan: Plan, npus: Sequence[Npu], stream_bits: int, frames: int) -> int:
     """Words of the spill store in which no NPU ever waits for room."""
-    if not plan.needs[0].needs.ring_words:
+    if not plan.needs[0].needs.from_ring_words:
         return 0
     return smooth(system(plan, npus, stream_bits=stream_bits), frames)
 

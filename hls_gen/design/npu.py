@@ -722,7 +722,7 @@ class NpuSequencer:
         return self.pool_unit.line_words if self.pool_unit else 0
 
     @property
-    def ring_words(self) -> int:
+    def tuple_memory_words(self) -> int:
         """Capacity of the tuple memory in words, a power of two, so that addresses wrap round by themselves."""
         return self.pool_unit.words if self.pool_unit else self.npu.sequencer.tuple_words
 
@@ -750,7 +750,7 @@ class NpuSequencer:
     @cached_property
     def address_bits(self) -> int:
         """Width of a word's address in the tuple memory."""
-        return bits_for(self.ring_words - 1)
+        return bits_for(self.tuple_memory_words - 1)
 
     @property
     def forms_lines(self) -> bool:
@@ -786,7 +786,7 @@ class NpuSequencer:
     @property
     def memory_bits(self) -> int:
         """Bits of the tuple memory."""
-        return self.ring_words * self.word_bits
+        return self.tuple_memory_words * self.word_bits
 
 
 PARTS = ("array", "former", "sequencer", "results", "pool_unit", "stores", "ports", "loader")

@@ -10,7 +10,7 @@ from bitloom.hls_gen.design.formed_lines import FormedLines
 
 from .kahn import Wait
 from .layer import Reading
-from .streams import Ring
+from .streams import TupleMemory
 
 
 class LineFormer:
@@ -18,14 +18,14 @@ class LineFormer:
 
     Parameters
     ----------
-    ring
+    memory
         The tuple memory.
     maps
         Lines that are formed of each map of a frame.
     """
 
-    def __init__(self, ring: Ring, maps: Sequence[FormedLines]):
-        self._ring = ring
+    def __init__(self, memory: TupleMemory, maps: Sequence[FormedLines]):
+        self._memory = memory
         self._maps = again(
             [(formed, formed.times, formed.inside().tolist(), formed.hits().tolist()) for formed in maps]
         )
@@ -37,7 +37,7 @@ class LineFormer:
     @property
     def room(self) -> Wait:
         """See Sink."""
-        return self._ring.room
+        return self._memory.room
 
     def put(self, cycle: int) -> int | None:
         """See Sink."""
@@ -58,7 +58,7 @@ class LineFormer:
         """The next word goes through; when, or None if that is not known yet."""
         through: int | None = max(cycle, self._free)
         if self._hits[self._step]:
-            through = self._ring.put(max(cycle, self._free))
+            through = self._memory.put(max(cycle, self._free))
         if through is None:
             return None
         self._free = through + 1

@@ -19,7 +19,7 @@ from .results import ResultStages, ResultsUnit, Taker
 from .sequencer import Issuer, writer
 from .skid import Skid, SkidSource, StreamRegister
 from .stores import Fork, JoinedSource, SkipFifo, SkipSide, SkipSource
-from .streams import Fifo, PingPong, Ring, Router, Sink, Source
+from .streams import Fifo, PingPong, Router, Sink, Source, TupleMemory
 from .system import System
 from .window_former import WindowFormer
 
@@ -55,7 +55,7 @@ class ProcessNetwork:
         self._skips: dict[int, SkipFifo] = {}
         """By NPU: its skip store, if maps wait in it."""
         self._pairs: dict[int, PingPong] = {}
-        self._rings: dict[str, Ring] = {}
+        self._tuple_memories: dict[str, TupleMemory] = {}
         self._sinks: dict[int, Sink] = {}
         """By layer: where its map goes."""
         self._sources: dict[int, Source] = {}
@@ -216,10 +216,11 @@ class ProcessNetwork:
 
         written = Stamps("words in its tuple memory")
         given = Stamps("room in its tuple memory")
-        ring = self._rings[f"npu{n}.tuple_words"] = make(Ring, npu.sequencer.tuple_words, written, given)
+        tuple_words = npu.sequencer.tuple_words
+        memory = self._tuple_memories[f"npu{n}.tuple_words"] = make(TupleMemory, tuple_words, written, given)
         maps = [(layer.input_words, self._sources[i]) for i, layer in zip(numbers, layers)]
         lines = formed_lines([layer.reading for layer in layers])
-        words = make(StreamRegister, make(LineFormer, ring, lines)) if npu.array_forms_lines else ring
+        words = make(StreamRegister, make(LineFormer, memory, lines)) if npu.array_forms_lines else memory
         add("writer", make(writer, maps, words, frames), written, *self._takes[n])
 
         arrived = Stamps("sums of the array")
@@ -252,8 +253,8 @@ class ProcessNetwork:
         given = Stamps("room in its pool memory")
         emitted = Stamps("words of its pool unit")
         taken = Stamps("room behind its pool unit")
-        ring = self._rings[f"npu{n}.pool_words"] = make(Ring, pool_unit.words, written, given)
-        to_pool = self._to_pool(npu, readings, ring)
+        memory = self._tuple_memories[f"npu{n}.pool_words"] = make(TupleMemory, pool_unit.words, written, given)
+        to_pool = self._to_pool(npu, readings, memory)
         taker: Taker = to_pool
         behind: Taker = outlets
         result = [self.done] if layers[-1].raw else []
@@ -282,13 +283,13 @@ class ProcessNetwork:
         ends = [stamps for stamps in puts if not (layers[-1].raw and stamps is self.done)]
         add("outlet", process, taken, left, *ends)
 
-    def _to_pool(self, npu: Npu, readings: Sequence[Reading], ring: Ring) -> Gearbox:
-        """The gearbox in front of the pool unit of an NPU, with the line former behind it where there is one; ``ring``
-        is the unit's tuple memory."""
+    def _to_pool(self, npu: Npu, readings: Sequence[Reading], memory: TupleMemory) -> Gearbox:
+        """The gearbox in front of the pool unit of an NPU, with the line former behind it where there is one;
+        ``memory`` is the unit's tuple memory."""
         lanes = npu.results.ol, present(npu.pool_unit).pfp
         if not (npu.pool_forms_lines and readings):
-            return self._make(Gearbox, *lanes, ring)
-        return self._make(LineGearbox, *lanes, self._make(LineFormer, ring, formed_lines(readings)))
+            return self._make(Gearbox, *lanes, memory)
+        return self._make(LineGearbox, *lanes, self._make(LineFormer, memory, formed_lines(readings)))
 
     def _added_steps(self, n: int) -> tuple[AddedSteps, list[Stamps]]:
         """Steps that the addition of NPU ``n`` takes from the skip store, and the stamps that it writes as it does. A
@@ -345,10 +346,10 @@ class ProcessNetwork:
         return self._make(SkipFifo, depth, maps, SkipSide(), SkipSide())
 
     def stores(
-        self, level: Callable[[Ring | Fifo | SkipFifo | PingPong], int] = lambda store: store.level()
+        self, level: Callable[[TupleMemory | Fifo | SkipFifo | PingPong], int] = lambda store: store.level()
     ) -> dict[str, int]:
         """Most words that each store held at a time, which ``level`` gives of a store; by default itself."""
-        stores: dict[str, Ring | Fifo | SkipFifo | PingPong] = {**self._rings, **self._fifos}
+        stores: dict[str, TupleMemory | Fifo | SkipFifo | PingPong] = {**self._tuple_memories, **self._fifos}
         stores |= {f"npu{n}.skip_words": store for n, store in self._skips.items()}
         stores |= {f"npu{n}.buffer_words": pair for n, pair in self._pairs.items()}
         return {name: level(store) for name, store in sorted(stores.items())}

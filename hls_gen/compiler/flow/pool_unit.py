@@ -1,7 +1,7 @@
 """Processes of the pool: its sequencer's issuer, and the outlet behind its FIFO.
 
-    Ring --written--> issuer --emitted--> output FIFO --> gearbox --> sink
-      ^-----given-------'  ^---------------taken-'
+    TupleMemory --written--> issuer --emitted--> output FIFO --> gearbox --> sink
+         ^--------given--------'  ^---------------taken-'
 
 (hls_gen/rtl/sequencer/issuer.py, hls_gen/rtl/pool_unit/pool_unit.py, hls_gen/rtl/shell/pool_unit.py.) A window's
 last tap emits the words of a tuple.

@@ -30,7 +30,7 @@ from .results import ResultStages, ResultsUnit
 from .sequencer import Issuer, writer
 from .skid import Skid, SkidSource, StreamRegister
 from .stores import Fork, JoinedSource, SkipFifo, SkipSide, SkipSource
-from .streams import Fifo, PingPong, Ring, Router
+from .streams import Fifo, PingPong, Router, TupleMemory
 from .window_former import WindowFormer
 
 P = ParamSpec("P")
@@ -61,13 +61,13 @@ KINDS: Sequence[ComponentType] = (
     RawResults,
     ResultStages,
     ResultsUnit.process,
-    Ring,
     Router,
     Skid,
     SkidSource,
     SkipFifo,
     SkipSource,
     StreamRegister,
+    TupleMemory,
     WeightLoader.process,
     WindowFormer,
     writer,

@@ -1,7 +1,7 @@
 """Processes of the array's sequencer: the writer of its tuple memory, and the issuer of beats.
 
-    source --> Ring --written--> issuer --arrived--> results
-                 ^-----given--------'  ^---credit-------'
+    source --> TupleMemory --written--> issuer --arrived--> results
+                    ^--------given--------'  ^-----credit------'
 
 (hls_gen/rtl/sequencer/writer.py, issuer.py and tap_source.py.) Within a pass only beats of new words and the one that
 needs room can be late, so a pass costs as many steps here as it claims tuples, however many beats it has.
@@ -191,14 +191,14 @@ class Issuer:
         return shift
 
 
-def writer(maps: Sequence[tuple[int, Source]], ring: Flushed, frames: int) -> Process:
+def writer(maps: Sequence[tuple[int, Source]], store: Flushed, frames: int) -> Process:
     """Process: words of map after map go from their sources into a store.
 
     Parameters
     ----------
     maps
         (words, source) of each map of a frame.
-    ring
+    store
         The store: a tuple memory, a line former in front of one, or a pair of buffers.
     frames
         How many frames come.
@@ -209,9 +209,9 @@ def writer(maps: Sequence[tuple[int, Source]], ring: Flushed, frames: int) -> Pr
             for _ in range(words):
                 last = put or 0
                 while (cycle := source.next()) is None:
-                    yield (source.word,) if ring.flush() else (source.word, ring.room)
-                while (put := ring.put(max(cycle, last + 1))) is None:
-                    yield (ring.room,)
+                    yield (source.word,) if store.flush() else (source.word, store.room)
+                while (put := store.put(max(cycle, last + 1))) is None:
+                    yield (store.room,)
                 source.taken(put)
-    while not ring.flush():
-        yield (ring.room,)
+    while not store.flush():
+        yield (store.room,)

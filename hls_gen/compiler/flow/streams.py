@@ -50,7 +50,7 @@ class Source(Protocol):
         """The word that ``next`` told of was taken."""
 
 
-class Ring:
+class TupleMemory:
     """Tuple memory: words are written, and the reader gives words back.
 
     Parameters

@@ -44,7 +44,7 @@ def counter_values(raster: Raster, sequencer: NpuSequencer, words: int, tap_rows
         Name of a field -> its value.
     """
     line = raster.x.size * words
-    ring = sequencer.ring_words
+    ring = sequencer.tuple_memory_words
     out = {
         "by_counters": 1,
         "x_room_end": raster.x.room_end,
@@ -162,7 +162,7 @@ def _tables(on: OnSequencer) -> dict[str, Columns]:
         "flags": {
             name: np.insert(column, skipped, name in ("new", "skip")).astype(np.int64) for name, column in flags.items()
         },
-        "olds": {"word": tables.index[tap][~new] * on.words % on.sequencer.ring_words},
+        "olds": {"word": tables.index[tap][~new] * on.words % on.sequencer.tuple_memory_words},
     }
     if kind.kernel_rows:
         rows["jumps"] = {"row": tables.jump_target[: counts.jumps] * on.tap_rows}

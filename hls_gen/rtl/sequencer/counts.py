@@ -36,7 +36,7 @@ class Counts:
         w = spec.count_bits
         arrived = b.reg("arrived", w)
         less = b.reg("arrived_minus_1", w, init=-1)
-        free_minus_1 = b.reg("free_minus_1", w, init=spec.sequencer.ring_words - 1)
+        free_minus_1 = b.reg("free_minus_1", w, init=spec.sequencer.tuple_memory_words - 1)
         return cls(arrived, less, free_minus_1, b.reg("full", init=1))
 
     def there(self, claims: Signal) -> Signal:

@@ -39,7 +39,7 @@ def sequencer(library: Library, spec: SequencerSpec) -> Block:
         _contract(spec),
         rate="one beat a cycle",
         latency="1 cycle from a word to its beat" + word_later,
-        parameters={"word_bits": spec.sequencer.word_bits, "words": spec.sequencer.ring_words},
+        parameters={"word_bits": spec.sequencer.word_bits, "words": spec.sequencer.tuple_memory_words},
     )
     context = Context.module(library, spec, "sequencer", spec.memories, header)
     b = context.b
@@ -142,7 +142,7 @@ def _tuple_memory(context: Context, written: Written, beat: Beat, read_row: Sign
     spec = context.spec
     context.b.comment("The ring of words.")
     context.b.instance(
-        ram(context.library, spec.sequencer.word_bits, spec.sequencer.ring_words, latency=1),
+        ram(context.library, spec.sequencer.word_bits, spec.sequencer.tuple_memory_words, latency=1),
         "tuple_memory",
         write=written.write,
         write_row=written.write_row,

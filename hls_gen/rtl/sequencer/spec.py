@@ -72,12 +72,12 @@ class SequencerSpec:
 
     @property
     def count_bits(self) -> int:
-        """Width of a count of words, in two's complement: ring_words itself fits, and claims that go below 0.
+        """Width of a count of words, in two's complement: tuple_memory_words itself fits, and claims that go below 0.
 
-        Where a layer keeps all tuples that it claims, claims are ring_words at most. Of a map with another reader
-        any number of tuples may pass unread, up to the whole map.
+        Where a layer keeps all tuples that it claims, claims are tuple_memory_words at most. Of a map with another
+        reader any number of tuples may pass unread, up to the whole map.
         """
         shared = self.npu.keeps_steps if self.pool else self.npu.has_skip
         if not (shared or self.kind.claims_ahead):
             return self.sequencer.address_bits + 2
-        return bits_for(self.sequencer.ring_words + self.npu.sequencer.input_words) + 1
+        return bits_for(self.sequencer.tuple_memory_words + self.npu.sequencer.input_words) + 1

@@ -9,7 +9,7 @@ from bitloom.hls_gen.compiler.flow.kahn import FlowProcess, Process, Stamps, run
 from bitloom.hls_gen.compiler.flow.layer import FlowLayer, Reading
 from bitloom.hls_gen.compiler.flow.results import ResultStages, ResultsUnit
 from bitloom.hls_gen.compiler.flow.sequencer import Issuer
-from bitloom.hls_gen.compiler.flow.streams import Ring
+from bitloom.hls_gen.compiler.flow.streams import TupleMemory
 from bitloom.hls_gen.compiler.flow.system import FlowNpu
 from bitloom.hls_gen.design.timing import GIVE_BACK
 
@@ -77,7 +77,8 @@ def test_stages(depth: int, source: int, target: int, seed: int, busy: float, ba
     count = WINDOWS * -(-STEPS // together) * pieces
     room = np.cumsum(np.random.default_rng(seed + 10).geometric(busy, count)).tolist()
     arrived, credit, written, given = (Stamps(name) for name in ("sums", "room for results", "words", "room"))
-    activation = ResultStages(depth, Gears([(WINDOWS * STEPS, Gearbox(source, target, Ring(words, written, given)))]))
+    gearbox = Gearbox(source, target, TupleMemory(words, written, given))
+    activation = ResultStages(depth, Gears([(WINDOWS * STEPS, gearbox)]))
     layer = FlowLayer(name="l", reading=Reading.straight(WINDOWS, 1), steps=STEPS, last_steps=STEPS, **ALONE)
 
     def array() -> Process:
@@ -118,7 +119,7 @@ def test_credits() -> None:
         issuer = Issuer(flow_npu, written, given, arrived, credit)
         layer = FlowLayer(name="l", reading=Reading.straight(40, 1), steps=4, last_steps=4, **ALONE)
         sink, free = Stamps("out"), Stamps("free")
-        activation = ResultStages(0, Gears([(160, Gearbox(8, 8, Ring(1000, sink, free)))]))
+        activation = ResultStages(0, Gears([(160, Gearbox(8, 8, TupleMemory(1000, sink, free)))]))
         results = ResultsUnit(accumulators > 1, arrived, credit, activation, activation)
         run(
             [

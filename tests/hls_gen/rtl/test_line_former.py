@@ -10,7 +10,7 @@ import pytest
 from bitloom.golden.window import Window
 from bitloom.hls_gen.compiler.flow.kahn import Stamps
 from bitloom.hls_gen.compiler.flow.line_former import LineFormer
-from bitloom.hls_gen.compiler.flow.streams import Ring
+from bitloom.hls_gen.compiler.flow.streams import TupleMemory
 from bitloom.hls_gen.compiler.rows.line_former import line_values
 from bitloom.hls_gen.design.formed_lines import FormedLines
 from bitloom.hls_gen.design.npu import Npu
@@ -133,7 +133,7 @@ def row(spec: SequencerSpec, formed: FormedLines) -> int:
 def cycles(drawn: list[Layer], words: int) -> tuple[list[int], list[int]]:
     """Cycles in which words come and leave, by the flow model, where each comes as soon as it can."""
     left = Stamps("words that leave")
-    former = LineFormer(Ring(1 << 20, left, Stamps("room")), [formed for formed, _ in drawn])
+    former = LineFormer(TupleMemory(1 << 20, left, Stamps("room")), [formed for formed, _ in drawn])
     come = list[int]()
     for _ in range(words):
         cycle = former.put(come[-1] + 1 if come else 0)

@@ -32,13 +32,13 @@ enum class Kind : int64_t {
     RAW_RESULTS,
     RESULT_STAGES,
     RESULTS_UNIT,
-    RING,
     ROUTER,
     SKID,
     SKID_SOURCE,
     SKIP_FIFO,
     SKIP_SOURCE,
     STREAM_REGISTER,
+    TUPLE_MEMORY,
     WEIGHT_LOADER,
     WINDOW_FORMER,
     WRITER,
@@ -170,7 +170,6 @@ class Network {
         case Kind::RESULTS_UNIT:
             return New<ResultsUnit>{flag(), next_stamps(), next_stamps(), &next_component<ResultStages>(),
                                     &next_component<ResultStages>(), layers(), number()};
-        case Kind::RING: return New<Ring>{timing, number(), next_stamps(), next_stamps()};
         case Kind::ROUTER: {
             const auto map = [this] { return MapSink{number(), &next_component<Sink>()}; };
             return New<Router>{list<MapSink>(map)};
@@ -183,6 +182,7 @@ class Network {
         }
         case Kind::SKIP_SOURCE: return New<SkipSource>{next_component<SkipFifo>(), side()};
         case Kind::STREAM_REGISTER: return New<StreamRegister>{&next_component<Sink>()};
+        case Kind::TUPLE_MEMORY: return New<TupleMemory>{timing, number(), next_stamps(), next_stamps()};
         case Kind::WEIGHT_LOADER: {
             const auto packet = [this] { return WeightPacket{number(), number(), &next_stamps(), &next_stamps()}; };
             return New<WeightLoader>{timing,       list<WeightPacket>(packet), number(), number(), next_stamps(),

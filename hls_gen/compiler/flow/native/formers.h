@@ -12,7 +12,8 @@ struct FormedLines {
 
 class LineFormer : public Sink {
   public:
-    LineFormer(Sink* ring, const std::vector<FormedLines>& maps) : ring(ring), maps(maps), formed(&this->maps.next()) {}
+    LineFormer(Sink* memory, const std::vector<FormedLines>& maps)
+        : memory(memory), maps(maps), formed(&this->maps.next()) {}
 
     Cycle put(Cycle cycle) override {
         if (!flush()) return UNKNOWN;
@@ -25,10 +26,10 @@ class LineFormer : public Sink {
             if (go(free) == UNKNOWN) return false;
         return true;
     }
-    Wait room() const override { return ring->room(); }
+    Wait room() const override { return memory->room(); }
 
   private:
-    Sink* ring;
+    Sink* memory;
     Again<FormedLines> maps;
     const FormedLines* formed;
     int64_t time = 0, step = 0, word = 0;
@@ -37,7 +38,7 @@ class LineFormer : public Sink {
     // The next word goes through.
     Cycle go(Cycle cycle) {
         Cycle through = std::max(cycle, free);
-        if (formed->hits[size_t(step)]) through = ring->put(through);
+        if (formed->hits[size_t(step)]) through = memory->put(through);
         if (through == UNKNOWN) return UNKNOWN;
         free = through + 1;
         if (++word == formed->words) {

@@ -13,8 +13,8 @@ struct MapSource {
 // Words of map after map go from their sources into a store.
 class Writer : public Process {
   public:
-    Writer(std::vector<MapSource> maps, Sink* ring, int64_t frames)
-        : maps(std::move(maps)), ring(ring), frames(frames) {}
+    Writer(std::vector<MapSource> maps, Sink* store, int64_t frames)
+        : maps(std::move(maps)), store(store), frames(frames) {}
 
     void resume() override {
         BEGIN;
@@ -22,21 +22,21 @@ class Writer : public Process {
             for (map = maps.begin(); map != maps.end(); ++map)
                 for (word = 0; word < map->words; word++) {
                     while ((cycle = map->source->next()) == UNKNOWN) {
-                        flushed = ring->flush();
+                        flushed = store->flush();
                         wait_for(map->source->word());
-                        if (!flushed) wait_for(ring->room());
+                        if (!flushed) wait_for(store->room());
                         PAUSE;
                     }
                     cycle = std::max(cycle, last + 1);
-                    while ((put = ring->put(cycle)) == UNKNOWN) {
-                        wait_for(ring->room());
+                    while ((put = store->put(cycle)) == UNKNOWN) {
+                        wait_for(store->room());
                         PAUSE;
                     }
                     last = put;
                     map->source->taken(put);
                 }
-        while (!ring->flush()) {
-            wait_for(ring->room());
+        while (!store->flush()) {
+            wait_for(store->room());
             PAUSE;
         }
         END
@@ -45,7 +45,7 @@ class Writer : public Process {
   private:
     std::vector<MapSource> maps;
     std::vector<MapSource>::iterator map;
-    Sink* ring;
+    Sink* store;
     int64_t frames, frame = 0, word = 0;
     bool flushed = false;
     Cycle cycle = 0, last = 0, put = 0;

@@ -97,9 +97,9 @@ template <class Out> int64_t level(const std::vector<Cycle>& ins, const Out& out
     return most;
 }
 
-class Ring : public Sink {
+class TupleMemory : public Sink {
   public:
-    Ring(const Timing& timing, int64_t capacity, Stamps& written, Stamps& given)
+    TupleMemory(const Timing& timing, int64_t capacity, Stamps& written, Stamps& given)
         : timing(timing), capacity(capacity), written(written), given(given), waits{&given, 0} {}
 
     Cycle put(Cycle cycle) override {

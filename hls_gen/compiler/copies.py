@@ -88,7 +88,7 @@ class _Copier:
         self._needs: dict[str, list[tuple[str, str]]] = {workload.name: [] for workload in workloads}
         """By map: (workload that needs it, whether it "reads", "joins" or "adds"); outputs "leave" for ""."""
         for workload in workloads:
-            for how, name in needs(workload).items():
+            for how, name in maps_needed(workload).items():
                 if not is_input(name):
                     self._needs[name].append((workload.name, "joins" if workload.joins and how == "reads" else how))
         self._on[""] = mapping[-1]  # all outputs leave from there
@@ -102,7 +102,7 @@ class _Copier:
 
     def take(self, workload: Workload, n: int) -> None:
         """Append the next workload, behind the copies that it needs on its NPU ``n``."""
-        needed = {how: name for how, name in needs(workload).items() if not is_input(name)}
+        needed = {how: name for how, name in maps_needed(workload).items() if not is_input(name)}
         missing = [name for name in dict.fromkeys(needed.values()) if (name, n) not in self._held]
         coming = {name: self._held[name, self._npu_before(n)] for name in self._fetched(workload.name, missing, n)}
         names = {how: coming.get(name) or self._held[name, n] for how, name in needed.items()}
@@ -177,7 +177,7 @@ class _Copier:
         return (n - 1) % len(self._npus)
 
 
-def needs(workload: Workload) -> dict[str, str]:
+def maps_needed(workload: Workload) -> dict[str, str]:
     """The maps that a workload "reads", "joins" and "adds", and that may be copied for it: no integers of which the
     signs go on."""
     names = {"reads": workload.reads, "joins": workload.joins, "adds": None if workload.binary else workload.adds}
@@ -185,7 +185,7 @@ def needs(workload: Workload) -> dict[str, str]:
 
 
 def renamed(workload: Workload, names: Mapping[str, str]) -> Workload:
-    """The workload with other names for some of the maps that it ``needs``."""
+    """The workload with other names for some of its `maps_needed`."""
     return replace(workload, **names)  # type: ignore[arg-type]
 
 

@@ -12,7 +12,7 @@ from bitloom.hls_gen.design.frame_layout import ONE, ZERO, FrameLayout
 from bitloom.hls_gen.design.lanes import UNUSED
 from bitloom.hls_gen.design.npu import Npu
 
-from .layout import WordLayout, chunks, plane_layout, plane_words, planes_side_by_side, shared_words
+from .layout import WordLayout, lanes_in_words, plane_layout, plane_words, planes_side_by_side, shared_words
 from .lowering import Lowered
 
 
@@ -101,7 +101,8 @@ def _binarise(lowered: Lowered, layout: WordLayout, frame: FrameLayout, bits: in
 def input_layout(lowered: Lowered, npu: Npu, formed: FormedWindows | None = None) -> tuple[WordLayout, Ints]:
     """Layout of the tuples that the first layer reads, and the code of each word; parameters as of `frame_words`."""
     if not lowered.layers[0].binary:
-        layout = chunks(np.arange(lowered.source.channels), npu.array.kfp) if formed is None else formed.layout()
+        lanes = np.arange(lowered.source.channels)
+        layout = lanes_in_words(lanes, npu.array.kfp) if formed is None else formed.layout()
         return layout, np.zeros(len(layout), np.int64)
     channels, planes = lowered.layers[0].weight.shape[2:]
     if formed is not None:
@@ -117,7 +118,7 @@ def input_layout(lowered: Lowered, npu: Npu, formed: FormedWindows | None = None
     if shared == lowered.source.encoding.bits:
         layout = shared_words(np.arange(channels).reshape(-1, shared), npu.array.kfp, npu.array.lane_step)
     else:
-        layout = chunks(np.arange(channels), npu.array.kfp)
+        layout = lanes_in_words(np.arange(channels), npu.array.kfp)
     return layout, np.zeros(len(layout), np.int64)
 
 

@@ -30,7 +30,7 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.split_window import SplitWindow
 
 from .input_maps import is_input
-from .layout import WordLayout, chunks, result_steps, split_pool, taps_side_by_side, words_side_by_side
+from .layout import WordLayout, lanes_in_words, result_steps, split_pool, taps_side_by_side, words_side_by_side
 from .sequencer_work import SequencerWork
 from .tuple_parts import tuple_part
 from .window_former import former_windows
@@ -67,7 +67,7 @@ class ReadTuple:
         array = npu.array
         width = array.kfp if self.from_host else array.map_lanes
         ends = np.cumsum(self.channels)
-        layout = np.concatenate([chunks(lanes, width) for lanes in np.split(np.arange(ends[-1]), ends[:-1])])
+        layout = np.concatenate([lanes_in_words(lanes, width) for lanes in np.split(np.arange(ends[-1]), ends[:-1])])
         if self.lines:
             return taps_side_by_side(layout, array.beat.places(self.lines.formed)[:, 0], int(ends[-1]))
         return layout if self.from_host else words_side_by_side(layout, array.line_taps)

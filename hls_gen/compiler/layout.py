@@ -23,7 +23,7 @@ from bitloom.hls_gen.design.split_window import SplitWindow
 WordLayout = Ints
 
 
-def chunks(lanes: Array, width: int) -> WordLayout:
+def lanes_in_words(lanes: Array, width: int) -> WordLayout:
     """Put lanes into words, in their order.
 
     Parameters
@@ -192,9 +192,9 @@ def plane_layout(channels: int, planes: int, kfp: int, groups: int) -> tuple[Wor
     """
     if not groups:
         channel = np.arange(channels) * (planes + 1)
-        parts = [chunks(channel + p, kfp) for p in range(planes + 1)]
+        parts = [lanes_in_words(channel + p, kfp) for p in range(planes + 1)]
         return np.concatenate(parts), np.repeat(_plane_codes(planes), [len(p) for p in parts])
-    out = planes_side_by_side(chunks(np.arange(channels), plane_lanes(kfp, groups)), planes, kfp)
+    out = planes_side_by_side(lanes_in_words(np.arange(channels), plane_lanes(kfp, groups)), planes, kfp)
     return out, np.ones(len(out), np.int64)
 
 

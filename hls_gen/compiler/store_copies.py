@@ -19,7 +19,7 @@ from itertools import count
 from bitloom.hls_gen.design.copy_names import copied, copy_name, is_copy
 from bitloom.hls_gen.design.npu import Npu
 
-from .copies import copy_of, needs, renamed
+from .copies import copy_of, maps_needed, renamed
 from .input_maps import is_input
 from .workloads import Workload, Workloads
 
@@ -121,9 +121,8 @@ class _Copies:
         self._by_name = {workload.name: workload for workload in workloads}
         self._stores = {"skip", *({"loop"} & {*npu.ports.outlets})}
         self._beats = {workload.name: _beats(workload, npu) for workload in workloads}
-        self._needed = [
-            {how: name for how, name in needs(workload).items() if name in self._by_name} for workload in workloads
-        ]
+        needed = map(maps_needed, workloads)
+        self._needed = [{how: name for how, name in maps.items() if name in self._by_name} for maps in needed]
         """By workload: the maps of this NPU that it needs, by how it needs them."""
         self._left = [
             Counter(name for needed in self._needed[i:] for name in needed.values()) for i in range(len(workloads) + 1)

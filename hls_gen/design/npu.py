@@ -139,7 +139,7 @@ class Npu:
         npu.__dict__.update(parts)
         return npu
 
-    def sharing(self, known: dict[Any, Any]) -> "Npu":
+    def with_known_parts(self, known: dict[Any, Any]) -> "Npu":
         """The NPU with the parts of ``known``, part by part, where they equal its own; parts that are new there come to
         it. Of many NPUs that differ in their arrays and sequencers all others are few."""
         each = {name: getattr(self, name) for name in PARTS if name not in ("array", "sequencer")}

@@ -20,7 +20,7 @@ from bitloom.hls_gen.compiler.extended import Npus, PlannedOnNpus, extended
 from bitloom.hls_gen.compiler.fitted import UNSIZED, fitting, streamed
 from bitloom.hls_gen.compiler.formed_taps import former_sizes
 from bitloom.hls_gen.compiler.frame_words import input_layout
-from bitloom.hls_gen.compiler.layout import chunks
+from bitloom.hls_gen.compiler.layout import lanes_in_words
 from bitloom.hls_gen.compiler.margins import margins
 from bitloom.hls_gen.compiler.needs import Needs, NpuNeeds, merged, most_waiting, needs_of
 from bitloom.hls_gen.compiler.planned_layer import MapWords, PlannedLayer, planned_layer, windows_read, words_read
@@ -217,7 +217,7 @@ def _layer_on(layer: LayerDemand, npu: Npu, maps: Mapping[str, MapWords]) -> _La
     else:
         for name, count in zip((p.reads, p.joins), layer.joined_channels or (p.map_channels,)):
             if name and name not in read:
-                read[name] = MapWords.of(chunks(np.arange(count), npu.array.map_lanes), "ring")
+                read[name] = MapWords.of(lanes_in_words(np.arange(count), npu.array.map_lanes), "ring")
     words = words_read(p, read, network.ways)
     if layer.formed and p.reads != INPUT:
         words = windows_read(words, layer.formed_by(npu))

@@ -626,7 +626,7 @@ class NpuChoices:
     def _with_sizes(self, indices: Indices, npu: Npu) -> Sized | None:
         """The NPU with sizes; None where words don't lie as its layers take them."""
         try:
-            sized = self.sized(indices, npu).sharing(self._known.parts)
+            sized = self.sized(indices, npu).with_known_parts(self._known.parts)
         except ValueError:
             return None
         rows = sized.array.kernel_rows

@@ -1,17 +1,17 @@
 import numpy as np
 import pytest
 
-from bitloom.hls_gen.compiler.layout import chunks, result_layout
+from bitloom.hls_gen.compiler.layout import lanes_in_words, result_layout
 from bitloom.hls_gen.design.gearbox import regroup
 from bitloom.hls_gen.design.lanes import UNUSED
 
 _ = UNUSED
 
 
-def test_chunks():
-    assert chunks(np.array([7, 8, 9]), 2).tolist() == [[7, 8], [9, _]]
-    assert chunks(np.array([7, 8]), 2).tolist() == [[7, 8]]
-    assert chunks(np.array([7, 8]), 4).tolist() == [[7, 8, _, _]]
+def test_lanes_in_words():
+    assert lanes_in_words(np.array([7, 8, 9]), 2).tolist() == [[7, 8], [9, _]]
+    assert lanes_in_words(np.array([7, 8]), 2).tolist() == [[7, 8]]
+    assert lanes_in_words(np.array([7, 8]), 4).tolist() == [[7, 8, _, _]]
 
 
 def test_results_leave_group_after_group_and_level_after_level():

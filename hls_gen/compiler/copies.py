@@ -207,5 +207,5 @@ def copy_of(workload: Workload, reads: str, name: str) -> Workload:
         visits=2 if bits else 1,
         out_channels=channels,
         values=workload.values,
-        weighted=identity if channels > 1 else None,
+        weighted_lanes=identity if channels > 1 else None,
     )

@@ -190,8 +190,8 @@ def _tap_by_tap(workload: Workload, npu: Npu) -> int:
 
 def _array_cycles(workload: Workload, npu: Npu, words: int, layout: Callable[[], WordLayout]) -> int:
     """Cycles of the array, if a tuple that it takes has so many ``words``, with lanes as ``layout`` has them."""
-    if workload.weighted:
-        words = tuple_part(workload.weighted, layout(), npu.array.kgp)[0].words
+    if workload.weighted_lanes:
+        words = tuple_part(workload.weighted_lanes, layout(), npu.array.kgp)[0].words
     work = ArrayWork.of(npu, _work(workload), words * workload.visits, workload.out_channels, workload.levels)
     return work.cycles(npu.results.ol)
 

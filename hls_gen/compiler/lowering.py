@@ -170,7 +170,7 @@ class Lowered:
         return list(results.values())
 
 
-def lower(routed: Placed) -> Lowered:
+def lower(placed_model: Placed) -> Lowered:
     """Lower the workloads of a network, each for the engine of its NPU.
 
     Raises
@@ -179,7 +179,7 @@ def lower(routed: Placed) -> Lowered:
         If the arrays are such that an engine can't compute a workload. The message names the layer, the rule and the
         value.
     """
-    segmented_model = routed.cut.segmented_model
+    segmented_model = placed_model.cut_model.segmented_model
     model = segmented_model.model
     source = model.network.input
     limits = None
@@ -188,23 +188,23 @@ def lower(routed: Placed) -> Lowered:
         bits = segmented_model.target.binariser_bits
         limits, complement[INPUT] = lowering_binary.binariser(model, segmented_model.binariser, bits)
     layers: list[LoweredLayer] = []
-    complement |= {workload.reads: complement[INPUT] for workload in routed.workloads if is_input(workload.reads)}
-    for workload in routed.workloads:
+    complement |= {workload.reads: complement[INPUT] for workload in placed_model.workloads if is_input(workload.reads)}
+    for workload in placed_model.workloads:
         inverted = np.concatenate([complement[name] for name in (workload.reads, workload.joins) if name])
         layer, complement[workload.name] = _lowered(model, workload, inverted)
         layers.append(layer)
     if complement[layers[-1].name].any():
-        _refuse_complements(model.network.layers[-1].name, routed.workloads[-1])
-    first = routed.workloads[0]
+        _refuse_complements(model.network.layers[-1].name, placed_model.workloads[-1])
+    first = placed_model.workloads[0]
     return Lowered(
         model=segmented_model.given,
         source=source,
         layers=tuple(layers),
         input_bits=first.planes,
         binariser=limits,
-        workloads=tuple(routed.workloads),
-        mapping=tuple(routed.mapping),
-        ways=routed.ways,
+        workloads=tuple(placed_model.workloads),
+        mapping=tuple(placed_model.mapping),
+        ways=placed_model.ways,
     )
 
 
@@ -284,8 +284,8 @@ def lower_alone(
         If an engine can't compute its layers. The message names the layer, the rule and the value.
     """
     segmented_model = segmented(model, target or CutTarget())
-    cut = segmented_model.cut([engines] * len(segmented_model.names) if isinstance(engines, Engine) else engines)
-    return lower(Placed(cut, cut.workloads, [0] * len(cut.workloads), {}))
+    cut_model = segmented_model.cut([engines] * len(segmented_model.names) if isinstance(engines, Engine) else engines)
+    return lower(Placed(cut_model, cut_model.workloads, [0] * len(cut_model.workloads), {}))
 
 
 def _stages(layers: Sequence[LoweredLayer]) -> list[Stage]:

@@ -24,7 +24,7 @@ from .engine_rules import Engine
 from .layer_cycles import workload_cycles
 from .store_copies import with_store_copies
 from .ways import MapWay, outlet_between, ways
-from .workloads import Cut, CutTarget, SegmentedModel, Workloads, segmented
+from .workloads import CutModel, CutTarget, SegmentedModel, Workloads, segmented
 
 
 def check_network(network: Network) -> None:
@@ -49,11 +49,11 @@ def check_network(network: Network) -> None:
 class Placed:
     """A network's workloads on NPUs."""
 
-    cut: Cut
+    cut_model: CutModel
     """The network in workloads."""
     workloads: Workloads
-    """Those of the cut, with copies of maps where NPUs need them (hls_gen/compiler/copies.py), each behind those that
-    it reads and adds."""
+    """Those of ``cut_model``, with copies of maps where NPUs need them (hls_gen/compiler/copies.py), each behind those
+    that it reads and adds."""
     mapping: Sequence[int]
     """NPU of each of them."""
     ways: Mapping[str, MapWay]
@@ -103,9 +103,9 @@ def _placed(segmented_model: SegmentedModel, npus: Sequence[Npu], mapping: Seque
     if mapping is None:
         return _assigned(segmented_model, npus)
     check_mapping(npus, segmented_model.names, mapping, is_chain=_is_chain(segmented_model))
-    cut = segmented_model.cut([_engine([npus[n]]) for n in mapping])
-    _check_shifts(cut, npus[0])
-    return _routed(cut, mapping, npus)
+    cut_model = segmented_model.cut([_engine([npus[n]]) for n in mapping])
+    _check_shifts(cut_model, npus[0])
+    return _routed(cut_model, mapping, npus)
 
 
 def target_of(npus: Sequence[Npu], choices: CompileChoices) -> CutTarget:
@@ -136,55 +136,55 @@ def _assigned(segmented_model: SegmentedModel, npus: Sequence[Npu]) -> Placed:
         kinds[1:] = segmented_model.engines[1:]
     widest = {kind: _engine([npu for npu in npus if npu.engine == kind]) for kind in set(kinds)}
     engines = [widest[kind] for kind in kinds]
-    cut = segmented_model.cut(engines)
-    _check_shifts(cut, npus[0])
-    begin = None if _is_chain(segmented_model) or len(npus) == 1 else _beginnings(cut, npus)
-    cycles = [[workload_cycles(workload, npu) for npu in npus] for workload in cut.workloads]
+    cut_model = segmented_model.cut(engines)
+    _check_shifts(cut_model, npus[0])
+    begin = None if _is_chain(segmented_model) or len(npus) == 1 else _beginnings(cut_model, npus)
+    cycles = [[workload_cycles(workload, npu) for npu in npus] for workload in cut_model.workloads]
     mapping = assign(npus, names, cycles, begin)
     for name, kind, n in zip(names, kinds, mapping):
         if kind != npus[n].engine:
             raise ValueError(f"{name}: engine of its NPU must be {kind}, got {npus[n].engine} in NPU {n}")
     narrowest = [_engine([npus[n]]) for n in mapping]
-    cut = cut if narrowest == engines else segmented_model.cut(narrowest)
-    return _routed(cut, mapping, npus)
+    cut_model = cut_model if narrowest == engines else segmented_model.cut(narrowest)
+    return _routed(cut_model, mapping, npus)
 
 
-def _routed(cut: Cut, mapping: Sequence[int], npus: Sequence[Npu]) -> Placed:
+def _routed(cut_model: CutModel, mapping: Sequence[int], npus: Sequence[Npu]) -> Placed:
     """The workloads with copies, and the NPU of each: in the one of two orders of these in which all maps find a way,
     or which takes fewer cycles. ValueError if there is none."""
     candidates: list[tuple[float, Placed]] = []
     refused: list[ValueError] = []
     for early in (False, True):
         try:
-            copied, on = with_copies(cut.workloads, mapping, npus, early=early)
-            routed = _in_order(cut, copied, on, npus)
+            copied, on = with_copies(cut_model.workloads, mapping, npus, early=early)
+            placed_model = _in_order(cut_model, copied, on, npus)
         except ValueError as e:
             refused.append(e)
         else:
-            candidates.append((_copying(routed, npus), routed))
+            candidates.append((_copying(placed_model, npus), placed_model))
     if not candidates:
         raise refused[0]
     return min(candidates, key=lambda entry: entry[0])[1]
 
 
-def _in_order(cut: Cut, workloads: Workloads, mapping: list[int], npus: Sequence[Npu]) -> Placed:
+def _in_order(cut_model: CutModel, workloads: Workloads, mapping: list[int], npus: Sequence[Npu]) -> Placed:
     """The workloads, with copies on the NPUs whose stores need them to hand maps on in order. ValueError if no copies
     help; it says why maps find no way without copies."""
     try:
-        return Placed(cut, workloads, mapping, ways(cut.network, npus, workloads, mapping))
+        return Placed(cut_model, workloads, mapping, ways(cut_model.network, npus, workloads, mapping))
     except ValueError as without:
         try:
             workloads, mapping = with_store_copies(workloads, mapping, npus)
-            return Placed(cut, workloads, mapping, ways(cut.network, npus, workloads, mapping))
+            return Placed(cut_model, workloads, mapping, ways(cut_model.network, npus, workloads, mapping))
         except ValueError:
             raise without from None
 
 
-def _copying(routed: Placed, npus: Sequence[Npu]) -> float:
+def _copying(placed_model: Placed, npus: Sequence[Npu]) -> float:
     """Cycles of all copies."""
     return sum(
         workload_cycles(workload, npus[n])
-        for workload, n in zip(routed.workloads, routed.mapping)
+        for workload, n in zip(placed_model.workloads, placed_model.mapping)
         if is_copy(workload.name)
     )
 
@@ -196,29 +196,29 @@ def _engine(npus: Sequence[Npu]) -> Engine:
     return Engine(npus[0].engine, feature_bits, weight_bits)
 
 
-def _check_shifts(cut: Cut, npu: Npu) -> None:
+def _check_shifts(cut_model: CutModel, npu: Npu) -> None:
     """Raise ValueError if NPU 0 can't weigh the input's bit planes, or has fewer shifts than planes that follow one
     another."""
-    planes = cut.workloads[0].planes
+    planes = cut_model.workloads[0].planes
     reducer = npu.array.reducer
     if planes <= 1:
         return
     if not isinstance(reducer, SerialPopcount):
         raise ValueError(
-            f"{cut.network}: an input of {planes} bit planes needs an NPU that accumulates popcount or both, with "
-            f"collect = 0, got {npu.value('accumulate')} and {npu.value('collect')}"
+            f"{cut_model.network}: an input of {planes} bit planes needs an NPU that accumulates popcount or both, "
+            f"with collect = 0, got {npu.value('accumulate')} and {npu.value('collect')}"
         )
     if not reducer.planes and planes > 1 << reducer.shift_bits:
         raise ValueError(
-            f"{cut.network}: an input of {planes} bit planes needs shifts up to {planes - 1}, the NPU has "
+            f"{cut_model.network}: an input of {planes} bit planes needs shifts up to {planes - 1}, the NPU has "
             f"shift_bits = {reducer.shift_bits}"
         )
 
 
-def _beginnings(cut: Cut, npus: Sequence[Npu]) -> list[list[float]]:
+def _beginnings(cut_model: CutModel, npus: Sequence[Npu]) -> list[list[float]]:
     """(workloads, NPUs): cycles of the copies that an NPU makes if its run begins with a workload; infinite where maps
     would find no way then."""
-    workloads = cut.workloads
+    workloads = cut_model.workloads
     cycles = [[0.0] * len(npus) for _ in workloads]
     if "ring" in npus[0].ports.inlets or not any("loop" in npu.ports.outlets for npu in npus):
         return cycles  # there is nothing to choose
@@ -227,7 +227,7 @@ def _beginnings(cut: Cut, npus: Sequence[Npu]) -> list[list[float]]:
             pair = cascade(npus[n - 1 : n + 1])
             split = [0] * start + [1] * (len(workloads) - start)
             try:
-                cycles[start][n] = _copying(_routed(cut, split, pair), pair)
+                cycles[start][n] = _copying(_routed(cut_model, split, pair), pair)
             except ValueError:
                 cycles[start][n] = inf
     return cycles

@@ -187,7 +187,7 @@ def _program_model(model: Model, name: str, layers: Sequence[Layer], output: Cha
     network = model.network
     wanted = _wanted(network, layers, output)
     reads = _reads(network, layers, wanted)
-    joined = _joined(name, [_cut(network.maps[read.map], (read.begin, read.end)) for read in reads])
+    joined = _joined(name, [_map_of_channels(network.maps[read.map], (read.begin, read.end)) for read in reads])
     new = _reading_one_map(model, layers, wanted, reads, joined)
     partition_network = Network(name=name, input=joined, layers=tuple(layer for layer, _ in new))
     partition_model = Model(partition_network, {layer.name: arrays for layer, arrays in new if arrays})
@@ -250,7 +250,7 @@ def _of_channels(layer: Layer, channels: Channels) -> Layer:
     return replace(layer, out_channels=channels[1] - channels[0]) if isinstance(layer, Weighted) else layer
 
 
-def _cut(source: Map, channels: Channels) -> Map:
+def _map_of_channels(source: Map, channels: Channels) -> Map:
     """A map of these channels alone."""
     return replace(source, channels=channels[1] - channels[0])
 
@@ -292,7 +292,7 @@ def _sliced(model: Model, layer: Layer, channels: Channels, read: Sequence[Chann
     sources = model.network.sources(layer)
     slice_layer = _of_channels(layer, channels)
     shapes = layer.array_shapes_of(sources)
-    part_shapes = slice_layer.array_shapes_of([_cut(source, each) for source, each in zip(sources, read)])
+    part_shapes = slice_layer.array_shapes_of([_map_of_channels(source, each) for source, each in zip(sources, read)])
     return {
         key: array[
             tuple(

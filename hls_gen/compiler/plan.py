@@ -235,7 +235,7 @@ def with_skip_stores(lowered: Lowered, npus: Sequence[Npu]) -> list[Npu]:
     any, or keeps integers in another store than the network needs."""
     network = lowered.model.network.name
     ways, on = lowered.ways, lowered.npu_of
-    waiting = {n for name, way in ways.items() if way.skips for n in (on[name], way.store(on[name]))}
+    waiting = {n for name, way in ways.items() if way.skips for n in (on[name], way.skip_store_npu(on[name]))}
     joining = {on[layer.name] for layer in lowered.layers if layer.joins}
     kept = onward(ways, on, {layer.name for layer in lowered.layers if layer.binary})
     for n, wanted in kept.items():

@@ -256,7 +256,7 @@ def planned_layer(
     check_accumulation(layer, npu, read.layout)
     groups = npu.array.groups(layer.out_channels)
     whole = TuplePart(len(read.layout)), 0
-    shortest = tuple_part(layer.weighted, read.layout, npu.array.kgp) if inner == 1 else whole
+    shortest = tuple_part(layer.weighted_lanes, read.layout, npu.array.kgp) if inner == 1 else whole
     part, left_out = shortest if npu.sequencer.tuple_parts else whole
     if layer.pool and not npu.pool_unit:
         raise ValueError(f"{layer.name}: a pool needs an NPU with a pool unit, got one without")

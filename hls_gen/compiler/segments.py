@@ -43,11 +43,12 @@ SHORTCUTS = ("first", "last")
 
 
 @dataclass(frozen=True)
-class Kept:
+class AddedMaps:
     """The two maps of an addition."""
 
-    kept: str
-    """The map that no other layer reads: a layer makes it right behind which an addition may stand (trips.py)."""
+    followed: str
+    """The map that the addition follows: no other layer reads it, and an addition may stand right behind the layer that
+    makes it (trips.py)."""
     added: str
     """The other one."""
 
@@ -99,12 +100,12 @@ class FollowedMaps:
         return max(names, key=lambda name: (self._depth[name], order[name]))
 
 
-def kept_maps(network: Network) -> Mapping[str, Kept]:
+def added_maps(network: Network) -> Mapping[str, AddedMaps]:
     """Choose for each addition the map that it follows (`FollowedMaps`).
 
     Returns
     -------
-    mapping of str to Kept
+    mapping of str to AddedMaps
         By the addition's name.
 
     Raises
@@ -113,19 +114,19 @@ def kept_maps(network: Network) -> Mapping[str, Kept]:
         If neither map of an addition is made, for it alone, by a layer that it may stand behind.
     """
     followed = FollowedMaps(network.readers)
-    kept_by_addition = dict[str, Kept]()
+    by_addition = dict[str, AddedMaps]()
     for layer in network.layers:
         names = network.reads[layer.name]
         if isinstance(layer, Pairwise):
-            kept = followed.of(layer.name, names)
-            if kept is None:
+            chosen = followed.of(layer.name, names)
+            if chosen is None:
                 kinds = " or ".join(sorted(BEFORE_ADD))
                 raise ValueError(
                     f"{layer.name}: a {kinds} must make one of its maps for it alone, got {' and '.join(names)}"
                 )
-            kept_by_addition[layer.name] = Kept(kept, names[names[0] == kept])
+            by_addition[layer.name] = AddedMaps(chosen, names[names[0] == chosen])
         followed.take(layer, names)
-    return kept_by_addition
+    return by_addition
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,7 +246,7 @@ class _Cutter:
     def __init__(self, network: Network, binariser: OneInput | None):
         self._network = network
         self._binariser = binariser
-        self._kept: Mapping[str, Kept] = kept_maps(network)
+        self._added_maps: Mapping[str, AddedMaps] = added_maps(network)
         self._maker = {INPUT: INPUT}
         """Map -> the segment that makes it."""
         self._pairs: dict[str, tuple[str, str]] = {}
@@ -284,7 +285,7 @@ class _Cutter:
                 f"{layer.name}: a layer that reads several maps must be {', '.join(pair.kind for pair in PAIRS)} or "
                 f"concat, got {layer.kind}"
             )
-        followed = self._kept[layer.name].kept if isinstance(layer, Pairwise) else names[0]
+        followed = self._added_maps[layer.name].followed if isinstance(layer, Pairwise) else names[0]
         segment = self._maker[layer.name] = self._maker[followed]
         readers = network.readers[followed]
         if len(readers) > 1 and layer is not self._binariser and not self._forks(layer, followed):
@@ -321,7 +322,7 @@ class _Cutter:
 
     def _add(self, layer: Pairwise, segment: str) -> None:
         """Note what the addition of a segment adds."""
-        other = self._kept[layer.name].added
+        other = self._added_maps[layer.name].added
         if segment in self.adds:
             raise ValueError(f"{layer.name}: one addition must follow a conv or dense layer, got a second one")
         if self._maker[other] == INPUT:
@@ -333,7 +334,7 @@ class _Cutter:
     def _forks(self, layer: Layer, name: str) -> bool:
         """Whether a layer may go on with map ``name`` though others read it: the layer makes bits, the others add."""
         others = [other for other in self._network.readers[name] if other != layer.name]
-        added = all(other in self._kept and self._kept[other].added == name for other in others)
+        added = all(other in self._added_maps and self._added_maps[other].added == name for other in others)
         return isinstance(layer, Threshold) and added
 
     def order(self, shortcuts: str) -> list[str]:

@@ -126,7 +126,7 @@ def _of_flow(plan: Plan, manifest: Manifest, others: Sequence[Shortage]) -> list
 def _skipping(plan: Plan) -> list[int]:
     """Numbers of the NPUs that need a skip store."""
     ways = [(n, plan.ways[layer.name]) for n, layer in zip(plan.mapping, plan.lowered.layers)]
-    return sorted({way.store(n) for n, way in ways if way.skips})
+    return sorted({way.skip_store_npu(n) for n, way in ways if way.skips})
 
 
 def _roomy(plan: Plan, manifest: Manifest, shortages: Sequence[Shortage]) -> System:

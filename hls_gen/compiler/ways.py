@@ -53,7 +53,7 @@ class MapWay:
         """Whether it goes to the skip store."""
         return self.forks or self.target == "skip"
 
-    def store(self, maker: int) -> int:
+    def skip_store_npu(self, maker: int) -> int:
         """NPU of the skip store, for a map that NPU ``maker`` makes."""
         return maker if self.skip_npu is None else self.skip_npu
 
@@ -140,7 +140,7 @@ def check_kept(network: str, ways: Mapping[str, MapWay], on: Mapping[str, int], 
         maker = on[name]
         if name not in binary or map_way.adder is None:
             continue
-        store = map_way.store(maker)
+        store = map_way.skip_store_npu(maker)
         other, before = fills.setdefault(maker, (name, store))
         if before != store:
             raise ValueError(
@@ -159,7 +159,7 @@ def onward(ways: Mapping[str, MapWay], on: Mapping[str, int], binary: Collection
     """By number of a binary NPU that keeps integers: 1 where they wait in the skip store of the next NPU, 0 where they
     wait in its own; ``binary`` are the layers of binary NPUs."""
     kept = {on[name]: map_way for name, map_way in ways.items() if map_way.adder and name in binary}
-    return {n: int(map_way.store(n) != n) for n, map_way in kept.items()}
+    return {n: int(map_way.skip_store_npu(n) != n) for n, map_way in kept.items()}
 
 
 def with_equal_steps(npus: Sequence[Npu]) -> tuple[Npu, ...]:

@@ -53,8 +53,8 @@ class MapReader:
     window: Taps
     """Of the convolution, or of those whose sums are added up: their taps go through the places of the kernel again and
     again."""
-    weighted: WeightedLanes | None = None
-    """Pattern of zeros: the lanes for which kernels have weights; None where kernels have weights for all lanes."""
+    weighted_lanes: WeightedLanes | None = None
+    """By kernel the lanes for which it has weights other than 0; None where every kernel has some for every lane."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -180,7 +180,7 @@ class SegmentedModel:
         """Names of the segments, and of the workloads that they become."""
         return [segment.name for segment in self.segments]
 
-    def cut(self, engines: Sequence[Engine]) -> "Cut":
+    def cut(self, engines: Sequence[Engine]) -> "CutModel":
         """The workloads for these engines, one for each segment.
 
         ValueError where an engine can't compute a segment. The message names the layer, the rule and the value.
@@ -198,7 +198,7 @@ class SegmentedModel:
         if self.target.repeat_input:
             names = {name: input_name(number) for number, name in enumerate(readers)}
             workloads = [replace(workload, reads=names.get(workload.name, workload.reads)) for workload in workloads]
-        return Cut(self, tuple(workloads))
+        return CutModel(self, tuple(workloads))
 
     def _planes(self) -> int:
         """Planes of an integer input without the constant one: the target's, or as many as the encoding needs; 0 where
@@ -219,7 +219,7 @@ class SegmentedModel:
 
 
 @dataclass(frozen=True, eq=False)
-class Cut:
+class CutModel:
     """A model in workloads."""
 
     segmented_model: SegmentedModel
@@ -341,7 +341,7 @@ def _workload(model: Model, segment: Segment, engine: Engine, planes: int) -> Wo
         weighted = (plain_of(model, segment) != 0).reshape(layer.out_channels, -1, source.channels)
         if bits > 1:
             weighted = np.repeat(weighted, bits, axis=2)  # (kernels, taps, lanes)
-        workload = replace(workload, weighted=_pattern(workload, weighted.any(axis=1)))
+        workload = replace(workload, weighted_lanes=_pattern(workload, weighted.any(axis=1)))
     if workload.may_be_formed and not layer.word_channels:
         window = workload.window.window
         lines = SplitWindow(window, columns=window.kernel[1])
@@ -379,5 +379,6 @@ def _formed(workload: Workload, weighted: Array | None, split: SplitWindow) -> F
         of_tuples = split.dealt(weighted, axis=1).reshape(len(weighted), split.tuples, lanes)
         pattern = _pattern(workload, of_tuples.any(axis=1))
     return FormedWorkload(
-        split, replace(workload, height=height, width=width, window=Taps(split.rest), lanes=lanes, weighted=pattern)
+        split,
+        replace(workload, height=height, width=width, window=Taps(split.rest), lanes=lanes, weighted_lanes=pattern),
     )

@@ -319,14 +319,14 @@ class LayerDemand:
         """Words of the tuple part that a kernel group of ``kgp`` kernels reads."""
         key = "tuple part words", *self._layout_key(npu), kgp
         if key not in self.cache:
-            assert self.lowered.weighted is not None
-            self.cache[key] = self.lowered.weighted.part(self._layout(npu), kgp)[0].words
+            assert self.lowered.weighted_lanes is not None
+            self.cache[key] = self.lowered.weighted_lanes.part(self._layout(npu), kgp)[0].words
         words: int = self.cache[key]
         return words
 
     def _has_tuple_parts(self, npu: Npu) -> bool:
         """Whether kernel groups may read a part of a tuple's words alone."""
-        weighted = self.lowered.weighted
+        weighted = self.lowered.weighted_lanes
         if weighted is None:
             return False
         key = "tuple parts", *self._layout_key(npu)

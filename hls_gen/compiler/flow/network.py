@@ -151,7 +151,7 @@ class ProcessNetwork:
         """The skip store of NPU ``n``, if maps wait in it; other maps' sinks are there already."""
         system = self.system
         count = len(self.system.npus)
-        keepers = [k for k in range(count) if system.store(k) == n]
+        keepers = [k for k in range(count) if system.skip_store_npu(k) == n]
         makers = [i for k in keepers for i in system.of(k) if system.layers[i].skips]
         if not makers:
             return
@@ -239,7 +239,7 @@ class ProcessNetwork:
         depth = latencies.activation - 1
         puts = self._puts[n]
         added, addition_writes = self._added_steps(n)
-        store = self._skips.get(system.store(n))
+        store = self._skips.get(system.skip_store_npu(n))
         addition_writes += [store.addition.puts] if store is not None and npu.keeps_steps else []
         pooled = [layer for layer in layers if flow_npu.pools(layer)]
         if npu.gives_ways and not pooled:
@@ -316,7 +316,7 @@ class ProcessNetwork:
             return self._make(Skid, taker)
         steps = [layer.reading.windows * layer.tuple_steps for layer in activated]
         if flow_npu.npu.keeps_steps:
-            to = self._skips.get(self.system.store(n)) or self._skip_store(None, [])
+            to = self._skips.get(self.system.skip_store_npu(n)) or self._skip_store(None, [])
             maps = [(count, layer.is_added) for count, layer in zip(steps, activated)]
             taker = self._make(KeptSteps, maps, to, taker)
         maps = [(count, layer.adds) for count, layer in zip(steps, activated)]

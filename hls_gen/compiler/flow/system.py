@@ -99,7 +99,7 @@ class System:
         """Numbers of the layers whose maps leave."""
         return [i for i, layer in enumerate(self.layers) if layer.outlet == "host"]
 
-    def store(self, n: int) -> int:
+    def skip_store_npu(self, n: int) -> int:
         """Number of the NPU in whose skip store maps of NPU ``n`` wait."""
         return (n + 1) % len(self.npus) if self.npus[n].npu.skips_onward else n
 

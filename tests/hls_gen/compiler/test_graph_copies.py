@@ -9,7 +9,7 @@ from bitloom.hls_gen.compiler.engine_form import engine_form, engine_form_of
 from bitloom.hls_gen.compiler.flow import simulate
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.plan import plan
-from bitloom.hls_gen.compiler.segments import Kept, kept_maps
+from bitloom.hls_gen.compiler.segments import AddedMaps, added_maps
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.compiler.store_copies import with_store_copies
 from bitloom.hls_gen.design.copy_names import copied, copy_name, is_copy
@@ -51,7 +51,7 @@ def test_an_addition_follows_no_layer_of_two_maps():
     follows the other map, and so needs no copy."""
     branches = "conv_2 act_1, conv_3 act_2, concat_4 act_1 act_2, conv_5 concat_4"
     net = residual(f"conv_1 @input, {branches}, add_6 act_5 act_3")
-    assert kept_maps(net)["add_6"] == Kept("act_3", "act_5")
+    assert added_maps(net)["add_6"] == AddedMaps("act_3", "act_5")
     assert engine_form_of(net).layers == net.layers
 
 

@@ -92,11 +92,11 @@ def test_the_pattern_is_that_of_the_weights(encoding, weight):
     if engine.name == "binary":
         visits = weights.reshape(5, -1, 2, weights.shape[2])
         lanes = (visits[:, :, 0] == visits[:, :, 1]).any(axis=1)
-        assert (p.weighted.same, p.weighted.even) == (True, not p.arithmetic.double)
+        assert (p.weighted_lanes.same, p.weighted_lanes.even) == (True, not p.arithmetic.double)
     else:
         lanes = weights.any(axis=1)
-        assert (p.weighted.same, p.weighted.even) == (False, False)
-    np.testing.assert_array_equal(p.weighted.lanes, lanes)
+        assert (p.weighted_lanes.same, p.weighted_lanes.even) == (False, False)
+    np.testing.assert_array_equal(p.weighted_lanes.lanes, lanes)
     assert not lanes[:, : encoding.bits if encoding.kind == "bipolar" else 1].any()
 
 

@@ -34,7 +34,7 @@ def form_array_lines(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> t
     plain = lowered.schedule(map_order).by_stage if any(npu.array_forms_lines for npu in npus) else {}
     for layer, workload, n in zip(lowered.layers, lowered.workloads, lowered.mapping, strict=True):
         npu = npus[n]
-        if is_input(layer.reads) or layer.formed_taps or not workload.with_lines:
+        if is_input(layer.reads) or layer.former_taps or not workload.with_lines:
             continue
         if workload.with_lines.split != npu.array.beat.split(workload.window.window):
             continue

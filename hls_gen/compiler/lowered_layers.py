@@ -129,7 +129,7 @@ class Multiply:
 
 
 @dataclass(frozen=True)
-class FormedTaps:
+class FormerTaps:
     """The taps that a former puts side by side in front of a layer: a window former, behind which the kernel is 1 x 1
     (formed_taps.py), or a line former, behind which it has one column (lines.py)."""
 
@@ -160,7 +160,7 @@ class LoweredLayer(MapReader):
     """Behind the sums, in the order in which they are computed; the first one is an `ActivationAction`."""
     sum_range: Range
     """Smallest and largest sum, for any features."""
-    formed_taps: FormedTaps | None = None
+    former_taps: FormerTaps | None = None
     """Taps that a former puts side by side in front of the layer; None where the layer reads the map itself."""
     split_pool: SplitWindow | None = None
     """How a line former in front of the pool unit splits the pool's window (lines.py); None where no line is formed."""
@@ -229,7 +229,7 @@ class LoweredLayer(MapReader):
     def map_channels(self) -> int:
         """Channels of a tap, as the map has them that it reads, or that a former reads in front of it."""
         channels: int = self.weight.shape[2]
-        return channels // self.formed_taps.split.tuple_taps if self.formed_taps else channels
+        return channels // self.former_taps.split.tuple_taps if self.former_taps else channels
 
     @property
     def reduction(self) -> Reduction:

@@ -27,7 +27,7 @@ from . import lowering_binary, lowering_integer
 from .choices import CompileChoices
 from .engine_rules import BINARY_ENGINE, Engine
 from .input_maps import is_input
-from .lowered_layers import FormedTaps, LoweredLayer, Multiply
+from .lowered_layers import FormerTaps, LoweredLayer, Multiply
 from .mapping import Placed, placed
 from .schedule import Schedule, Stage, schedule
 from .taps import Taps
@@ -98,8 +98,10 @@ class Lowered:
             return self
         key = frozenset(formed.items())
         if key not in self._formed:
-            layers = [_formed(layer, formed[layer.name]) if layer.name in formed else layer for layer in self.layers]
-            self._formed[key] = replace(self, layers=tuple(layers))
+            layers = tuple(
+                _layer_behind(layer, formed[layer.name]) if layer.name in formed else layer for layer in self.layers
+            )
+            self._formed[key] = replace(self, layers=layers)
         return self._formed[key]
 
     def with_split_pools(self, splits: Mapping[str, SplitWindow]) -> "Lowered":
@@ -159,11 +161,11 @@ class Lowered:
                 features = features[..., None]
             elif maker is not None and maker.makes_bits:
                 features = 2 * features.astype(np.int64) - 1
-            if layer.formed_taps is not None:
+            if layer.former_taps is not None:
                 beside = np.zeros(features.shape[3:], np.int64)
                 if maker is None and self.input_bits:
                     beside[..., -1] = 1  # the constant plane: the value is 0
-                features = layer.formed_taps.windows(features, beside)
+                features = layer.former_taps.windows(features, beside)
             of_steps = layer.results(features, kept[layer.adds] if layer.adds else None)
             kept[layer.name] = of_steps[layer.kept]
             results[layer.name] = of_steps[-1]
@@ -235,7 +237,7 @@ def _lowered(model: Model, workload: Workload, inverted: Array) -> tuple[Lowered
     return lowering_integer.integer_layer(model, workload, inverted)
 
 
-def _formed(layer: LoweredLayer, formed: FormedWorkload | None) -> LoweredLayer:
+def _layer_behind(layer: LoweredLayer, formed: FormedWorkload | None) -> LoweredLayer:
     """A lowered layer behind a former."""
     assert formed is not None
     split, workload = formed
@@ -253,7 +255,7 @@ def _formed(layer: LoweredLayer, formed: FormedWorkload | None) -> LoweredLayer:
         )
     workload = replace(workload, reads=layer.reads)  # which may be a copy of the map that the network has
     behind = LoweredLayer.of(workload, arithmetic, layer.actions, layer.sum_range)
-    return replace(behind, formed_taps=FormedTaps(layer.height, layer.width, split))
+    return replace(behind, former_taps=FormerTaps(layer.height, layer.width, split))
 
 
 def _by_visit(weight: Array, split: SplitWindow, visits: int) -> Array:
@@ -295,8 +297,8 @@ def _stages(layers: Sequence[LoweredLayer]) -> list[Stage]:
     last = {layer.reads: layer.reads for layer in layers if is_input(layer.reads)}  # lowered layer -> its last stage
     for layer in layers:
         reads = last[layer.reads]
-        if layer.formed_taps:
-            former = layer.formed_taps
+        if layer.former_taps:
+            former = layer.former_taps
             size = former.height, former.width
             stages.append(_stage(array_former_name(layer), False, size, Taps(former.split.formed), reads))
             reads = array_former_name(layer)

@@ -212,7 +212,7 @@ def _plan_in_order(lowered: Lowered, npus: Sequence[Npu], choices: CompileChoice
             npu,
             read=read,
             formed=windows,
-            input_tables=tables[array_former_name(layer) if layer.formed_taps else layer.name],
+            input_tables=tables[array_former_name(layer) if layer.former_taps else layer.name],
             inner=inner_groups(layer, npu, choices.dataflow),
             conv=tables[layer.name],
             pool=tables.get(pool_name(layer)),

@@ -110,7 +110,7 @@ class PlannedLayer:
     @property
     def is_formed(self) -> bool:
         """Whether a former puts taps side by side that it reads, or that its pool reads."""
-        return self.layer.formed_taps is not None or self.layer.split_pool is not None
+        return self.layer.former_taps is not None or self.layer.split_pool is not None
 
     @property
     def groups(self) -> int:

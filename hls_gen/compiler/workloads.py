@@ -347,8 +347,8 @@ def _workload(model: Model, segment: Segment, engine: Engine, planes: int) -> Wo
         lines = SplitWindow(window, columns=window.kernel[1])
         workload = replace(
             workload,
-            with_former=_formed(workload, weighted, SplitWindow(window, *window.kernel)),
-            with_lines=_formed(workload, weighted, lines) if lines.tuple_taps > 1 else None,
+            with_former=_behind(workload, weighted, SplitWindow(window, *window.kernel)),
+            with_lines=_behind(workload, weighted, lines) if lines.tuple_taps > 1 else None,
         )
     return workload
 
@@ -369,7 +369,7 @@ def _pattern(workload: Workload, weighted: Array) -> WeightedLanes | None:
     return WeightedLanes.of(weighted, same=workload.binary, even=workload.binary and workload.lanes % 2 == 0)
 
 
-def _formed(workload: Workload, weighted: Array | None, split: SplitWindow) -> FormedWorkload:
+def _behind(workload: Workload, weighted: Array | None, split: SplitWindow) -> FormedWorkload:
     """A workload as a former lets the array see it, a window former (hls_gen/compiler/formed_taps.py) or a line former
     (hls_gen/compiler/lines.py); ``weighted``: (kernels, taps, lanes) where a kernel has weights, None: everywhere."""
     height, width = split.formed.output_size(workload.height, workload.width)

@@ -71,7 +71,7 @@ class FormedLines:
             np.array_equal(complete, wanted.numbers * window.stride[0] + formed.first_line)
             and (complete[-1:] == coming.numbers[-1:]).all()
             and (window.kernel[0] == 1 or coming.numbers[-1] == lines - 1)
-            and coming.positions <= formed.steps
+            and coming.positions <= formed.positions_through
         )
         return formed if fits and formed.countable else None
 
@@ -112,7 +112,7 @@ class FormedLines:
         return self.lines * self.positions * self.words
 
     @property
-    def steps(self) -> int:
+    def positions_through(self) -> int:
         """Positions of a line that the former goes through, from the first one on the map to the last window's last
         tap."""
         return (self.windows - 1) * self.stride + self.taps - self.lead
@@ -120,7 +120,7 @@ class FormedLines:
     @property
     def cycles(self) -> int:
         """Cycles that the former takes for the map if nothing makes it wait: one for each word of each position."""
-        return self.lines * self.steps * self.words
+        return self.lines * self.positions_through * self.words
 
     @property
     def first(self) -> int:
@@ -144,12 +144,12 @@ class FormedLines:
         return self.lines if self.line_hits().all() else 1
 
     def inside(self) -> NDArray[np.bool_]:
-        """(steps of these lines,): whether the position lies on the map, and so comes."""
-        return np.tile(np.arange(self.steps) < self.positions, self.lines // self.times)
+        """(positions_through of these lines,): whether the position lies on the map, and so comes."""
+        return np.tile(np.arange(self.positions_through) < self.positions, self.lines // self.times)
 
     def hits(self) -> NDArray[np.bool_]:
-        """(steps of these lines,): whether a window is complete with the position."""
-        of_line = _hits(self.steps, self.first, self.stride)
+        """(positions_through of these lines,): whether a window is complete with the position."""
+        of_line = _hits(self.positions_through, self.first, self.stride)
         of_lines: NDArray[np.bool_] = np.logical_and.outer(self.line_hits()[: self.lines // self.times], of_line)
         return of_lines.ravel()
 
@@ -165,13 +165,13 @@ class FormedLines:
     @property
     def pads(self) -> bool:
         """Whether a window has taps beside the map."""
-        return self.lead > 0 or self.window.padding[0] > 0 or self.steps > self.positions
+        return self.lead > 0 or self.window.padding[0] > 0 or self.positions_through > self.positions
 
     @property
     def countable(self) -> bool:
         """Whether the former's counters reach so far."""
         places = max(self.first, self.stride - 1, self.first_line, self.line_stride - 1)
-        return places < 1 << PLACE_BITS and max(self.steps, self.positions) <= 1 << SIDE_BITS
+        return places < 1 << PLACE_BITS and max(self.positions_through, self.positions) <= 1 << SIDE_BITS
 
 
 def _hits(count: int, first: int, stride: int) -> NDArray[np.bool_]:

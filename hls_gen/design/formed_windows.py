@@ -106,7 +106,7 @@ class FormedWindows:
         return top > 0 or left > 0 or beside > 0
 
     @property
-    def steps(self) -> int:
+    def positions_through(self) -> int:
         """Positions that the former goes through."""
         return self.padded[0] * self.padded[1]
 
@@ -130,7 +130,7 @@ class FormedWindows:
         """Cycles that the former takes for a frame if nothing makes it wait; a few more or less where it goes ahead, as
         words of a row's last window leave while the next rows come."""
         if not self.ahead:
-            return self.steps + self.rows * self.columns * (self.words - 1)
+            return self.positions_through + self.rows * self.columns * (self.words - 1)
         (height, width), (_, kw), (sy, sx) = self.padded, self.kernel, self.stride
         begin = kw if sy > 1 else max(kw, self.words)  # words of the row before may still leave
         return (height - self.rows) * width + self.rows * (begin + (self.columns - 1) * max(sx, self.words))
@@ -154,7 +154,7 @@ class FormedWindows:
         return rows.reshape(-1, self.together)
 
     def hits(self) -> NDArray[np.bool_]:
-        """(steps,): whether a window is complete with the position."""
+        """(positions_through,): whether a window is complete with the position."""
         (kh, kw), (sy, sx), (rows, columns) = self.kernel, self.stride, self.padded
         y = np.arange(rows) - (kh - 1)
         x = np.arange(columns) - (kw - 1)
@@ -162,7 +162,7 @@ class FormedWindows:
         return grid.ravel()
 
     def inside(self) -> NDArray[np.bool_]:
-        """(steps,): whether the position lies on the map, and so comes."""
+        """(positions_through,): whether the position lies on the map, and so comes."""
         (rows, columns), (top, left), (height, width) = self.padded, self.lead, self.sent
         y = np.arange(rows) - top
         x = np.arange(columns) - left

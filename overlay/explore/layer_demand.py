@@ -263,7 +263,7 @@ class LayerDemand:
         """Whether the layer takes fewer beats with formed lines on an NPU whose array has a line former."""
         other = self.with_lines
         split = npu.array.beat.split(self.lowered.window.window)
-        if other is None or other.lowered.formed_taps is None or other.lowered.formed_taps.split != split:
+        if other is None or other.lowered.former_taps is None or other.lowered.former_taps.split != split:
             return False
         return pays(other.taps * other.words(npu), self.taps * self.words(npu))
 
@@ -296,7 +296,7 @@ class LayerDemand:
     @cached_property
     def read_tuple(self) -> ReadTuple:
         """A tuple that the layer reads, without a window former."""
-        formed = self.lowered.formed_taps
+        formed = self.lowered.former_taps
         return ReadTuple(
             channels=self.joined_channels or (self.lowered.map_channels,),
             planes=self.planes,

@@ -114,10 +114,10 @@ class ProcessNetwork:
         loader = self.loader
         weights = (loader.entered, loader.released) if loader else (None, None)
         frames = self._make(FrameSource, words, *bits, binariser, self.done, self.admitted, *weights)
-        self._sources |= dict.fromkeys(reading, self._make(SkidSource, self._formed(reading[0], frames)))
+        self._sources |= dict.fromkeys(reading, self._make(SkidSource, self._behind_former(reading[0], frames)))
         return frames
 
-    def _formed(self, layer: int, source: Source) -> Source:
+    def _behind_former(self, layer: int, source: Source) -> Source:
         """The words of ``source``, or windows of them, where a former stands in front of the layer. In an NPU with a
         former they pass a skid register."""
         formed = self.system.layers[layer].formed
@@ -199,7 +199,7 @@ class ProcessNetwork:
             self.processes.append(FlowProcess("spill store", None, process, (takes, full)))
         self._sinks |= dict.fromkeys(self._by_outlet(before, "ring"), entry)
         is_formed = "host" not in system.npus[n].npu.ports.inlets
-        self._sources |= {i: self._formed(i, pair) if is_formed else pair for i in readers}
+        self._sources |= {i: self._behind_former(i, pair) if is_formed else pair for i in readers}
 
     def _npu(self, n: int) -> None:
         """The processes of NPU ``n``."""

@@ -40,7 +40,7 @@ def line_counts(sequencer: NpuSequencer) -> list[LineField]:
     return [
         LineField("words_minus_1", sequencer.position_bits, lambda formed: formed.words - 1),
         LineField("lines_minus_1", lines, lambda formed: formed.lines - 1, begins=True),
-        LineField("steps_minus_1", SIDE_BITS, lambda formed: formed.steps - 1),
+        LineField("steps_minus_1", SIDE_BITS, lambda formed: formed.positions_through - 1),
         LineField("positions_minus_1", SIDE_BITS, lambda formed: formed.positions - 1),
         LineField("first", PLACE_BITS, lambda formed: formed.first),
         LineField("stride_minus_1", PLACE_BITS, lambda formed: formed.stride - 1),

@@ -114,7 +114,7 @@ def uses(design: Design, model: Model, choices: CompileChoices, comparison: Comp
         "behind copies": any(layer.depthwise is not None and layer.name.endswith("_copy") for layer in layers),
         "lines": any(layer.split_pool for layer in layers),
         "shared lanes": any(map(_shares_lanes, network_plan.layers)),
-        "array lines": any(planned.layer.formed_taps and not planned.formed for planned in network_plan.layers),
+        "array lines": any(planned.layer.former_taps and not planned.formed for planned in network_plan.layers),
         "growth": any(layer.window.window.growth != (1, 1) for layer in layers),
         **{side: any(layer.window.window.beside == side for layer in layers) for side in BESIDE[1:]},
         "products": any((addition := layer.action(Addition)) and addition.of_layer["multiplies"] for layer in layers),

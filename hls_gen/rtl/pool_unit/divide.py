@@ -1,4 +1,4 @@
-"""Divider of an average, module ``divide``; the module's text, `_contract`, says how it divides."""
+"""Quotients of averages, module ``divide``; the module's text, `_contract`, says how they are made."""
 
 from veriloggen import Cat
 
@@ -11,7 +11,7 @@ from bitloom.hls_gen.rtl.primitives.text import Header
 
 
 def divide(library: Library, npu: Npu) -> Block:
-    """Divider of one lane: module ``divide``."""
+    """The quotient of one lane, a sum of features divided by their number: module ``divide``."""
     w = npu.pool_sum_bits
     out = npu.array.feature_bits
     power = npu.reciprocal_bits

@@ -16,24 +16,20 @@ class MemoryAccessError(RuntimeError):
 class Ddr:
     """The memory. Pages that nobody touched cost nothing.
 
-    Parameters
-    ----------
-    base
-        First physical address.
-    size
-        Bytes.
-
     Attributes
     ----------
     content
         (size,) uint8, all bytes.
     """
 
-    def __init__(self, base: int = 0x1000_0000, size: int = 256 << 20):
-        self.base = base
-        self.size = size
-        self.content = np.zeros(size, np.uint8)
-        self._free = [(base, size)]  # (address, bytes), by address, never two that touch
+    base = 0x1000_0000
+    """First physical address."""
+    size = 256 << 20
+    """Bytes."""
+
+    def __init__(self) -> None:
+        self.content = np.zeros(self.size, np.uint8)
+        self._free = [(self.base, self.size)]  # (address, bytes), by address, never two that touch
         self._buffers: dict[int, int] = {}  # address -> bytes asked for
 
     def allocate(self, nbytes: int) -> int:

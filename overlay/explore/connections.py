@@ -93,7 +93,6 @@ class Connections:
         self.layers = self.choices[self.engines[0], self.settings[0]].layers
         self._copying: dict[tuple[Connection, MapSetting], NpuChoices] = {}
         self._layers_of: dict[tuple[Connection, str], MappedLayers] = {}
-        self._possible: list[Connection] | None = None
 
     @cached_property
     def first(self) -> MapSetting:
@@ -117,12 +116,11 @@ class Connections:
         """Whether maps wait in a skip store."""
         return any(layer.taker is not None for layer in self.layers)
 
+    @cached_property
     def possible(self) -> list[Connection]:
         """Chains and rings that are tried; the first one is the chain that most is tried of."""
-        if self._possible is None:
-            self._possible = [Connection(engines) for engines in self.engines]
-            self._possible += [connection for connection in self._mapped() if self._is_possible(connection)]
-        return self._possible
+        chains = [Connection(engines) for engines in self.engines]
+        return [*chains, *(connection for connection in self._mapped() if self._is_possible(connection))]
 
     def _mapped(self) -> list[Connection]:
         """Rings, and chains with a mapping of a graph or of each of several networks, as far as is known without a
@@ -185,7 +183,7 @@ class Connections:
         kind = (candidate.engines, candidate.closed)
         fits = (
             connection
-            for connection in self.possible()
+            for connection in self.possible
             if connection.mapping is not None
             if (connection.engines, connection.closed, connection.mapping[:count]) == (*kind, candidate.mapping)
         )

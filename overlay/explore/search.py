@@ -294,7 +294,7 @@ def _explored(tries: Tries, rows: Sequence[Row]) -> Explored:
 
 def varied(tries: Tries) -> tuple[str, ...]:
     """The choices that a search varies beside foldings, a few words each."""
-    connections = tries.connections.possible()
+    connections = tries.connections.possible
     one_npu = len(tries.layers) == 1 or bool(tries.also)
     rings, chains = (
         sorted({max(each.mapping) + 1 for each in connections if each.mapping and each.closed == closed})
@@ -337,7 +337,7 @@ def _sweep(tries: Tries, effort: Effort, count: Counter) -> list[Task]:
     """The tasks of the sweep. The longer its intervals, the fewer prices they are tried with, soonest in an order that
     is there for a window former, which pays at short intervals; of connections beside the first one, fewer intervals
     are tried."""
-    first, *others = tries.connections.possible()
+    first, *others = tries.connections.possible
     free = tries.budget.cycles is None
     tasks = list[Task]()
     *for_formers, ordinary = tries.connections.swept
@@ -371,7 +371,7 @@ def _streamed(tries: Tries, rows: Sequence[Row]) -> list[Task]:
         row.asked for row in rows if "bram36" in tries.budget.excess(row.figures) and _has_logic(row, tries.budget)
     }
     return [
-        Task(tries.connections.possible()[0], setting, interval, FEW_NPUS)
+        Task(tries.connections.possible[0], setting, interval, FEW_NPUS)
         for interval in asked
         if interval in lacks - fits
     ]

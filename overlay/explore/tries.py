@@ -179,7 +179,7 @@ class Tries:
             for layer in layers
         ]
         least = sum(each) if self.also else max(each)
-        while self.mapped_npus(Task(self.connections.possible()[0], setting, least, FEW_NPUS)) is None:
+        while self.mapped_npus(Task(self.connections.possible[0], setting, least, FEW_NPUS)) is None:
             least = least * 5 // 4 + 1
             if least > 1 << 40:
                 raise ValueError(f"{self.model.network.name}: no folding was found")

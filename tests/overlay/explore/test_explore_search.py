@@ -111,7 +111,7 @@ def test_first_layers_of_bits_are_tried_with_a_window_former() -> None:
     model = Model(begin, {layer.name: cnv.arrays[layer.name] for layer in begin.layers})
     tries = Tries(model, Budget(), 64, SETTINGS, [False])
     assert "window former" in varied(tries)
-    mapped_npus = tries.mapped_npus(Task(tries.connections.possible()[0], tries.first, 7_138, Price(npu=-10_000)))
+    mapped_npus = tries.mapped_npus(Task(tries.connections.possible[0], tries.first, 7_138, Price(npu=-10_000)))
     assert mapped_npus is not None
     assert [mapped_npu.npu.former is not None for mapped_npu in mapped_npus] == [True, False]
 
@@ -142,7 +142,7 @@ def test_only_what_lies_on_a_way_of_npus_that_are_fast_enough_is_sized() -> None
 
 def test_what_was_asked_longest_ago_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     tries = Tries(networks.load("digits-cnn"), Budget(), 64, SETTINGS, [False])
-    tasks = [Task(tries.connections.possible()[0], setting, 2_000, Price()) for setting in SETTINGS]
+    tasks = [Task(tries.connections.possible[0], setting, 2_000, Price()) for setting in SETTINGS]
     choices = [tries.choices[tries.engines[0], setting] for setting in SETTINGS]
     npus = [tries.mapped_npus(task) for task in tasks]
     kept = [each.kept for each in choices]
@@ -158,7 +158,7 @@ def test_an_elder_counts_with_who_asks_it_and_is_forgotten_with_it(monkeypatch: 
     tries = Tries(networks.load("digits-cnn"), Budget(), 64, SETTINGS, [False])
     elder, younger, other = (tries.choices[tries.engines[0], setting] for setting in SETTINGS)
     assert younger.elder is elder
-    assert tries.mapped_npus(Task(tries.connections.possible()[0], SETTINGS[1], 2_000, Price()))
+    assert tries.mapped_npus(Task(tries.connections.possible[0], SETTINGS[1], 2_000, Price()))
     count = elder.kept
     assert count > 0
     monkeypatch.setattr("bitloom.overlay.explore.tries.KEPT", 0)
@@ -218,7 +218,7 @@ def test_a_chain_takes_what_its_slowest_layer_takes() -> None:
     """Also where tuples that no tap reads cost cycles, as in raster order without counters."""
     tries = Tries(networks.load("cnv-w1a1"), Budget(), 64, SETTINGS, [False])
     assert tries.first.words == "raster"
-    connection = tries.connections.possible()[0]
+    connection = tries.connections.possible[0]
     mapped_npus = tries.mapped_npus(Task(connection, tries.first, 7_138, Price(npu=-10_000)))
     assert mapped_npus is not None
     choices = tries.connections.of(connection, tries.first)

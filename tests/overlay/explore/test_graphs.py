@@ -219,7 +219,7 @@ def ring_of_two(models: list[Model]) -> Row:
     """What the search tries first on a ring of two NPUs."""
     tries = Tries(models, Budget(), 64, SETTINGS[1:2], [False])
     connection = next(
-        each for each in tries.connections.possible() if each.closed and each.mapping and max(each.mapping) == 1
+        each for each in tries.connections.possible if each.closed and each.mapping and max(each.mapping) == 1
     )
     assert connection.mapping == (0, 1, 0, 1, 0, 1, 0, 1, 0, 1), "six layers, and four: layer after layer"
     row = tries.rows(Task(connection, SETTINGS[1], 2_500, FEW_NPUS))[0]
@@ -261,7 +261,7 @@ def test_the_nearest_design_has_less_of_what_is_over(name: str, dsp: int) -> Non
     budget = Budget(dsp=1)
     explored = explore(model, budget, map_order="raster", effort=QUICK)
     tries = Tries(model, budget, 64, SETTINGS[1:])
-    mapped_npus = tries.mapped_npus(Task(tries.connections.possible()[0], tries.first, 1 << 20, FEW_NPUS))
+    mapped_npus = tries.mapped_npus(Task(tries.connections.possible[0], tries.first, 1 << 20, FEW_NPUS))
     assert explored.nearest is not None
     assert mapped_npus is not None
     assert explored.nearest.figures.area.dsp == dsp < tries.over(tries.candidate(mapped_npus, tries.first))["dsp"]
@@ -269,7 +269,7 @@ def test_the_nearest_design_has_less_of_what_is_over(name: str, dsp: int) -> Non
 
 def test_several_networks_get_chains() -> None:
     tries = Tries([residual(), separable()], Budget(), 64, SETTINGS[1:2], [False])
-    chains = [each for each in tries.connections.possible() if each.mapping is not None and not each.closed]
+    chains = [each for each in tries.connections.possible if each.mapping is not None and not each.closed]
     assert chains
     rows = [row for connection in chains for row in tries.rows(Task(connection, SETTINGS[1], 2_500, FEW_NPUS))[:1]]
     assert rows
@@ -330,7 +330,7 @@ def test_one_npu_of_several_networks_keeps_to_the_budget() -> None:
     areas = list[tuple[int, int]]()
     for budget in (Budget(), Budget(dsp=40)):
         tries = Tries(models, budget, 64, SETTINGS[2:])
-        mapped_npus = tries.mapped_npus(Task(tries.connections.possible()[0], COUNTERS, 3_000, FEW_NPUS))
+        mapped_npus = tries.mapped_npus(Task(tries.connections.possible[0], COUNTERS, 3_000, FEW_NPUS))
         assert mapped_npus is not None
         npu = mapped_npus[0].npu
         (area,) = estimate_cores(npu, 64, [npu.array.kernel_ram])

@@ -44,7 +44,7 @@ def mapped(model: Model, mapping: tuple[int, ...], closed: bool, setting: MapSet
     """The candidate that NPUs make which are joined so."""
     tries = Tries(model, Budget(), 64, SETTINGS)
     connection = Connection(tries.engines[0], mapping, closed)
-    assert connection in tries.connections.possible()
+    assert connection in tries.connections.possible
     mapped_npus = tries.mapped_npus(Task(connection, setting, interval, FEW_NPUS))
     assert mapped_npus is not None
     candidate = tries.candidate(mapped_npus, setting)
@@ -126,13 +126,13 @@ def test_what_the_search_knows_of_npus_that_keep_integers_for_the_next(mapping: 
 def test_mappings_of_graphs() -> None:
     """Rings where maps find their ways, and chains with copies; of bits also a layer each."""
     mappings = [
-        (each.mapping, each.closed) for each in Tries(residual(), Budget(), 64, SETTINGS[1:]).connections.possible()
+        (each.mapping, each.closed) for each in Tries(residual(), Budget(), 64, SETTINGS[1:]).connections.possible
     ]
     assert mappings[:4] == [(None, False), RING, ((0, 1, 2, 0, 1, 2), True), ((0, 1, 2, 3, 0, 1), True)]
     assert CUT in mappings[4:]
     assert not any(closed for _, closed in mappings[4:])
     mappings = [
-        (each.mapping, each.closed) for each in Tries(signs(), Budget(), 64, SETTINGS[1:2]).connections.possible()
+        (each.mapping, each.closed) for each in Tries(signs(), Budget(), 64, SETTINGS[1:2]).connections.possible
     ]
     assert mappings == [(None, False), ((0, 1, 0, 1, 0), True), ((0, 1, 2, 0, 1), True), ((0, 1, 2, 3, 0), True), EACH]
 
@@ -200,7 +200,7 @@ def twice(name: str) -> tuple[Model, Model]:
 
 @pytest.mark.parametrize("name", ["digits-or", "digits-words"])
 def test_networks_that_accumulate_by_or_share_rings_and_chains(name: str) -> None:
-    possible = Tries(twice(name), Budget(), 64, SETTINGS[:1], (False,)).connections.possible()
+    possible = Tries(twice(name), Budget(), 64, SETTINGS[:1], (False,)).connections.possible
     kinds = {(each.mapping is not None, each.closed) for each in possible}
     assert kinds == {(False, False), (True, False), (True, True)}
 

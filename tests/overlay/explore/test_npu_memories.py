@@ -112,7 +112,7 @@ def test_npus_have_the_memories_that_sizing_makes(kind: str, setting: MapSetting
     for number in range(2):
         model = random_of(kind, number)
         connections = connections_of(model)
-        for connection in connections.possible():
+        for connection in connections.possible:
             choices = connections.of(connection, setting)
             fastest = max(layer.taps for layer in choices.layers)
             keys = differences([model], choices, connection, setting, 15 * fastest)
@@ -127,9 +127,9 @@ def test_an_npu_of_several_networks_has_the_memories_that_sizing_makes(kinds: Se
     models = [random_of(kind, 0) for kind in kinds]
     connections = connections_of(*models)
     for setting in SETTINGS:
-        choices = connections.of(connections.possible()[0], setting)
+        choices = connections.of(connections.possible[0], setting)
         fastest = sum(layer.taps for layer in choices.layers)
-        keys = differences(models, choices, connections.possible()[0], setting, 30 * fastest, most_npus=1)
+        keys = differences(models, choices, connections.possible[0], setting, 30 * fastest, most_npus=1)
         assert keys is not None
         assert keys <= FLOW, setting
 

@@ -1,21 +1,25 @@
 """Formed taps and formed lines: rewritten layers against golden. Whole networks on hardware with a window former are in
 tests/overlay/build/board_cases.py."""
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 
 from bitloom.golden.encoding import BIPOLAR, signed
 from bitloom.golden.layer import Map
-from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.conv import Conv, Weighted
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
+from bitloom.hls_gen.compiler import lines
 from bitloom.hls_gen.compiler.emit import compile_model
-from bitloom.hls_gen.compiler.engine_rules import Engine
-from bitloom.hls_gen.compiler.lowering import lower_alone
+from bitloom.hls_gen.compiler.formed_taps import formable_taps
+from bitloom.hls_gen.compiler.host_tail import split
+from bitloom.hls_gen.compiler.lines import form_array_lines
+from bitloom.hls_gen.compiler.lowering import lowered_for
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
-from bitloom.hls_gen.compiler.workloads import CutTarget, Workload
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import pipeline
@@ -25,71 +29,52 @@ from tests.networks import few_and_many, model_of, random_images, random_model
 from tests.random_networks.first_layers import first_layer_network
 from tests.simulated import tally
 
+from .agreement import device_results
+
 INTEGER = Npu.of(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, kfp=16, acc_bits=32, window_former=True)
-BITS = Npu.of(kfp=8)
-PLANES = Npu.of(kfp=20, kgp=4, planes=4, window_former=True)
+BITS = Npu.of(kfp=12, kgp=4, shift_bits=0, window_former=True)
+PLANES = Npu.of(kfp=20, kgp=4, planes=4, shift_bits=0, window_former=True)
+LINES = INTEGER.changed(kfp=15, line_taps=5, window_former=False)
+LINES_OF_BITS = Npu.of(kfp=10, line_taps=5)
 
 
 @few_and_many(20, 60)
-@pytest.mark.parametrize("npu", [INTEGER, PLANES], ids=["integer", "planes"])
+@pytest.mark.parametrize("npu", [INTEGER, BITS, PLANES], ids=["integer", "bits", "planes"])
 def test_the_rewritten_layer_computes_the_same(npu: Npu, count: int) -> None:
+    """Each layer behind a window former, wherever a former can feed it."""
+
     def same(pick: Pick) -> list[str]:
         network = first_layer_network(pick, npu)
         seed = pick.seed()
         model = model_of(network, seed, npu)
         images = random_images(network, 2, seed)
-        lowered = (
-            lower_alone(model, engines=Engine("integer", 9, 8))
-            if npu.engine == "integer"
-            else lower_alone(model, CutTarget(planes=npu.array.planes))
-        )
-        names = {
-            workload.name
-            for workload in lowered.workloads
-            if workload.behind_former(npu) and _pads_with_zeros(workload)
-        }
-        if "conv_1" not in names:
-            of_bits = npu.array.planes > 0 and not lowered.input_bits
-            assert of_bits or network.layers[0].kernel == (1, 1)
-        np.testing.assert_array_equal(
-            lowered.with_formed_taps(frozenset(names)).forward(images), lowered.forward(images)
-        )
-        return sorted(names)
+        others = sum(isinstance(layer, Weighted) for layer in network.layers) - 1
+        npus = pipeline([npu, *[npu.changed(planes=0)] * others])
+        formed, windows = formable_taps(lowered_for(model, npus), npus, "raster")
+        np.testing.assert_array_equal(device_results(formed, images), model.forward(images))
+        return sorted(windows)
 
     words = tally(same, count)
     assert words["conv_1"] >= count // 3
-    assert npu.engine == "binary" or words["conv_2"] >= count // 20
+    assert words["conv_2"] >= count // 20
 
 
 @few_and_many(20, 60)
-@pytest.mark.parametrize("npu", [INTEGER, BITS], ids=["integer", "bits"])
+@pytest.mark.parametrize("npu", [LINES, LINES_OF_BITS], ids=["integer", "bits"])
 def test_a_layer_behind_a_line_former_computes_the_same(npu: Npu, count: int) -> None:
+    """Each layer behind a line former, wherever a former can feed it."""
+
     def same(pick: Pick) -> str:
-        binary = npu.engine == "binary"
-        network = binary_network(pick, 8) if binary else integer_network(pick, IntegerChoices.of(npu))
+        network = binary_network(pick, 8) if npu.engine == "binary" else integer_network(pick, IntegerChoices.of(npu))
         seed = pick.seed()
         model = model_of(network, seed, npu)
         images = random_images(network, 2, seed)
-        lowered = lower_alone(model, engines=Engine() if binary else Engine("integer", 9, 8))
-        names = frozenset(
-            workload.name for workload in lowered.workloads[1:] if workload.with_lines and _lines_on_map(workload)
-        )
-        np.testing.assert_array_equal(lowered.with_lines(names).forward(images), lowered.forward(images))
-        return "lines" if names else "none"
+        with patch.object(lines, "pays", lambda *_: True):
+            behind, formed = form_array_lines(lowered_for(model, [npu]), [npu], "raster")
+        np.testing.assert_array_equal(device_results(behind, images), split(model)[0].forward(images))
+        return "lines" if formed else "none"
 
     assert tally(same, count)["lines"] >= count // 20
-
-
-def _lines_on_map(workload: Workload) -> bool:
-    """Whether no line of a window reaches beside the map, or taps beside the map may be 0."""
-    (_, left, _, right) = workload.window.window.padding
-    return not workload.binary or left == right == 0
-
-
-def _pads_with_zeros(workload: Workload) -> bool:
-    """Whether taps beside the map may be 0, or there are none."""
-    window = workload.window.alone
-    return not workload.binary or workload.planes > 0 or (window is not None and not any(window.padding))
 
 
 def test_bits_on_an_npu_with_bit_planes() -> None:

@@ -816,11 +816,13 @@ QUICK_CHAINS = {"k3_g5": exact(4), "k8_g8_planes": exact(2), "int_k3_g5": exact(
 GRAPH_LINES = these(ARRAY_LINES, "k6", "raster")
 MANY_GROWTHS = {"exact": 20, "growth": 10, "nearest": 2, "mirrored": 5}
 QUICK_ACCUMULATORS = {name: exact(4) for name in ("words_planes", "collect_both")}
+QUICK_FORMERS = {"integer": {"formed": 2}, "planes_former": {"formed": 3}}
+LINES_OF_POOLS = {"lines": 1, "depthwise": 1}
 BOTH_POOLS = {"plain": 1, "depthwise": 1}
 CASES: dict[str, BoardCase] = {
     **cases("chain", CHAIN, CHAIN_DESIGNS, 40, exact(30), QUICK_CHAINS),
     **cases("uneven", UNEVEN, UNEVEN_DESIGNS, 40, exact(5), {"integer": exact(2), "ring": exact(2)}),
-    **cases("formed", FORMED, OF_CHANNELS, 50, {"formed": 17}, {"integer": {"formed": 2}}),
+    **cases("formed", FORMED, OF_CHANNELS, 50, {"formed": 17}, QUICK_FORMERS),
     **cases("chained", CHAINED, CHAINS, 40, exact(15), {"ring_of_2": {"exact or stuck": 2}}),
     **cases("mixed", MIXED, MIXED_DESIGNS, 40, {"both engines": 15}, {"looped_ring": {"both engines": 2}}),
     **cases("grouped", GROUPS, GROUPED_DESIGNS, 60, SHAPES, {name: {"parts": 1} for name in ("int_parts", "parts")}),
@@ -836,7 +838,7 @@ CASES: dict[str, BoardCase] = {
         {"k4": {"lines": 1, "depthwise": 1, "shared lanes": 1}},
     ),
     **cases("slowly_read", SLOWLY_READ, DEPTHWISE_DESIGNS, 40, {"plain": 5, "depthwise": 5}, {"k4": BOTH_POOLS}),
-    **cases("lines", DEPTHWISE, these(LINE_DESIGNS, "raster", "wide"), 60, {"lines": 1, "depthwise": 1}),
+    **cases("lines", DEPTHWISE, these(LINE_DESIGNS, "raster", "wide"), 60, LINES_OF_POOLS, {"raster": {"lines": 6}}),
     **cases("lines_of_pools", UNEVEN, these(LINE_DESIGNS, "integer", "binary"), 40, {"exact": 5, "lines": 1}),
     **cases("shared_lanes", DEPTHWISE, these(LINE_DESIGNS, "shared"), 60, {"shared lanes": 5, "depthwise": 10}),
     **cases(
@@ -846,7 +848,9 @@ CASES: dict[str, BoardCase] = {
         100,
         {"exact": 5, "shared lanes": 2},
     ),
-    **cases("array_lines", LINED_GRAPHS, GRAPH_LINES, 100, {"exact": 40, "array lines": 5}, {"k6": {"array lines": 1}}),
+    **cases(
+        "array_lines", LINED_GRAPHS, GRAPH_LINES, 100, {"exact": 40, "array lines": 5}, {"k6": {"array lines": 10}}
+    ),
     **cases("array_lines_of_depthwise", LINED_DEPTHWISE, these(ARRAY_LINES, "k6"), 40, {"array lines": 1}),
     **cases("array_lines_of_joined", LINED_JOINED, GRAPH_LINES, 40, exact(10)),
     **cases("array_lines_of_any", LINED_CHAINS, SMALL_LINES, 40, exact(10)),

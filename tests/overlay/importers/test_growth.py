@@ -12,6 +12,7 @@ from tests.errors import refusal
 
 from .against import by_images, by_onnxruntime, by_qonnx
 from .against import check as check_onnx
+from .against import import_chain as import_onnx_chain
 from .onnx_files import Chain as OnnxChain
 from .onnx_files import TensorProto, onnx
 from .test_selections import onnx_slice
@@ -435,6 +436,21 @@ def test_a_transposed_convolution_of_onnx(name):
     chain.node("ConvTranspose", weight, bias, kernel_shape=[3, 3], **attributes)
     imported = check_onnx(chain.quant(0.25, 6), **BY_QONNX, near=0)
     assert growths(imported) == [(tuple(attributes["strides"]), False)]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "rule"),
+    [
+        (dict(output_padding=[1, 0, 1]), "output_padding must be two integers of 0..4096, got (1, 0, 1)"),
+        (dict(output_padding=[0, -1]), "output_padding must be two integers of 0..4096, got (0, -1)"),
+        (dict(output_padding=[4097, 0]), "output_padding must be two integers of 0..4096, got (4097, 0)"),
+    ],
+)
+def test_an_output_padding_that_is_refused(attributes, rule):
+    rng = np.random.default_rng(6)
+    chain = quantised_onnx(rng).node("ConvTranspose", ternary(rng, 4, 2, 3, 3), strides=[2, 2], **attributes)
+    with refusal(f"ConvTranspose_4 (ConvTranspose): {rule}"):
+        import_onnx_chain(chain.quant(0.25, 6))
 
 
 UNSIGNED = {

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bitloom.overlay.importers.quantisers import QUANTISERS, Grid
+from bitloom.overlay.importers.quantisers import QUANTISERS, ROUNDINGS, Grid
 from bitloom.overlay.importers.source import SourceNode
 
 VALUES = np.float32([[-4, -0.75, -0.5, -0.25, 0.25], [0.5, 0.74, 0.75, 1.25, 9]])
@@ -56,3 +56,14 @@ def test_signs() -> None:
     assert (zero.values.tolist(), zero.real) == ([-1, 0, 1], None)
     bipolar = grid_of("BipolarQuant", np.float32(0.5))
     assert bipolar.values.tolist() == np.where(VALUES >= 0, 0.5, -0.5).tolist()
+
+
+@pytest.mark.parametrize("name", ROUNDINGS)
+def test_places_of_a_rounding_are_where_its_numbers_change(name: str) -> None:
+    rounding = ROUNDINGS[name]
+    numbers = np.arange(-24, 25) / 8
+    rounded = rounding.run(numbers)
+    for q in range(-3, 4):
+        twice, reached = rounding.place(q)
+        at_least = 2 * numbers >= twice if reached else 2 * numbers > twice
+        assert at_least.tolist() == (rounded >= q).tolist()

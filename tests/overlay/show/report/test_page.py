@@ -119,6 +119,13 @@ def drawn(draw: Callable[[Axes, Report], None], report: Report) -> list[tuple[fl
     return [(bar.get_y() + bar.get_height() / 2, bar.get_x(), bar.get_width()) for bar in bars]
 
 
+def test_each_owner_of_memories_has_a_row(one: Report) -> None:
+    axes = Figure().add_subplot()
+    plots.memory(axes, one)
+    rows = [label.get_text() for label in axes.get_yticklabels()]
+    assert rows == [*(f"NPU {n}" for n in range(len(one.npus))), "shared"]
+
+
 def ends(bars: list[tuple[float, float, float]], rows: int) -> list[float]:
     """Where the bars of each row end, of which each begins where the one before it ends."""
     times_of_rows = [0.0] * rows

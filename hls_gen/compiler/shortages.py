@@ -19,7 +19,7 @@ STORES = ("tuple_words", "pool_words", "map_words", "buffer_words")
 OF_SKIP_STORE = ("skip_words", "skip_bits", "skips_onward", "joined_words", "aheads")
 """Capacities that a network needs for the NPU's skip store alone. No shortage of them is reported where the NPU lacks a
 skip store. The flow model says how many words the store must have."""
-FRAMES = 2
+CHECKED_FRAMES = 2
 """Frames that the flow model follows."""
 
 
@@ -109,15 +109,15 @@ def _of_flow(plan: Plan, manifest: Manifest, others: Sequence[Shortage]) -> list
     blocked = ""
     if all(stores.values()):
         try:
-            simulate(flow, FRAMES)
+            simulate(flow, CHECKED_FRAMES)
             return []
         except Deadlock as e:
             blocked = f": {e}"
-    enough = enough_skips(flow, stores, FRAMES)
+    enough = enough_skips(flow, stores, CHECKED_FRAMES)
     spill_words = manifest.design.spill_words
     shortages = [Shortage("skip_words", words, stores[n], n) for n, words in enough.items() if words > stores[n]]
     npus = [replace(flow_npu, skip_words=enough.get(n, flow_npu.skip_words)) for n, flow_npu in enumerate(flow.npus)]
-    words = least_spill(replace(flow, npus=tuple(npus)), FRAMES)
+    words = least_spill(replace(flow, npus=tuple(npus)), CHECKED_FRAMES)
     if words > spill_words:
         shortages.append(Shortage("spill_words", words, spill_words, why="" if shortages else blocked))
     return shortages

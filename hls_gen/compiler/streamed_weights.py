@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from bitloom.hls_gen.design.headers import HEADER_BITS
 
-FRAMES = 4
+ESTIMATED_FRAMES = 4
 """Frames that an estimate plays through; the last one counts."""
 
 
@@ -151,7 +151,7 @@ def estimated_cycles(layers: Sequence[WeightLayer], placement: Placement, stream
     play = _Play(layers, placement)
     count = len(placement.streamed)
     time = 0
-    for frame in range(FRAMES):
+    for frame in range(ESTIMATED_FRAMES):
         for item in range(count + 1):
             if item == placement.before:
                 # the writer comes to the frame when the last layer's own words are in, and its last word may be taken
@@ -171,7 +171,7 @@ def estimated_cycles(layers: Sequence[WeightLayer], placement: Placement, stream
                     time = max(time, play.end(layer, f"the weights of {layers[placement.streamed[item]].name}"))
                 time += stream.header_words + layers[placement.streamed[item]].rows * stream.row_words
                 play.ready.append(time)
-    final = FRAMES * len(layers) - 1
+    final = ESTIMATED_FRAMES * len(layers) - 1
     return play.end(final, "the end") - play.end(final - len(layers), "the end")
 
 

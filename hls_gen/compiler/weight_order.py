@@ -22,7 +22,7 @@ from .plan import Plan
 from .streamed_weights import Placement, WeightLayer, WeightStream
 from .weight_placement import place
 
-FRAMES = 4
+ORDER_FRAMES = 4
 """Frames that the flow model is run for, to choose an order."""
 
 
@@ -37,7 +37,7 @@ class WeightOrder:
     before: int
     """How many of them come before the frame."""
     run: Result | None = None
-    """Result of the flow model for FRAMES frames with these packets; None where the order was chosen without the
+    """Result of the flow model for ORDER_FRAMES frames with these packets; None where the order was chosen without the
     model."""
 
 
@@ -105,7 +105,7 @@ def _fastest(network: str, plan: Plan, design: Design, order: WeightOrder) -> We
     for before in range(len(order.packets) + 1) if order.packets else ():
         each = replace(order, before=before)
         try:
-            run = simulate(_system(plan, design, each), FRAMES)
+            run = simulate(_system(plan, design, each), ORDER_FRAMES)
         except Deadlock as deadlock:
             reason = reason or str(deadlock)
             if fastest.run:
@@ -136,9 +136,9 @@ def whole_system(plan: Plan, design: Design) -> System:
     return _system(plan, design, weight_order(plan, design))
 
 
-def whole_run(plan: Plan, design: Design, frames: int = FRAMES) -> Result:
+def whole_run(plan: Plan, design: Design, frames: int = ORDER_FRAMES) -> Result:
     """The flow model's result for so many frames on the system of `whole_system`."""
     order = weight_order(plan, design)
-    if order and order.run and frames == FRAMES:
+    if order and order.run and frames == ORDER_FRAMES:
         return order.run
     return simulate(_system(plan, design, order), frames)

@@ -25,7 +25,7 @@ P = TypeVar("P")
 """Type of a turn's program: `bitloom.hls_gen.design.program.Program`."""
 OUTPUT = "@output"
 """Name of the one map that a program alone makes. No layer can have it."""
-CHUNK_VALUES = 1 << 18
+CHECKED_VALUES = 1 << 18
 """Values of images that are checked at a time."""
 
 
@@ -138,7 +138,7 @@ class CompiledNetwork(ABC, Generic[P]):
         ok = isinstance(images, np.ndarray) and images.ndim == 4 and images.shape[1:] == self.input.shape
         self.require(ok, f"images must have shape (N, {shape})", got)
         encoding = self.input.encoding
-        count = max(1, CHUNK_VALUES // self.input.size)
+        count = max(1, CHECKED_VALUES // self.input.size)
         for i in range(0, max(len(images), 1), count):
             encoding.check(f"{self.name}: images", images[i : i + count])
 

@@ -17,7 +17,7 @@ MOST_NPUS = 32
 """NPUs of a design at most: the register map has room for 60, and nothing larger was ever tried."""
 LEAST_SPILL_WORDS = 2
 """Words of a spill store at the least."""
-STREAM_BITS = (32, 64)
+STREAM_WIDTHS = (32, 64)
 """Widths that the stream between host and design may have."""
 
 
@@ -54,7 +54,7 @@ class Design:
     def __post_init__(self) -> None:
         check_name("design", self.name)
         make_fields_plain(self)
-        if self.stream_bits not in STREAM_BITS:
+        if self.stream_bits not in STREAM_WIDTHS:
             raise ValueError(f"{self.name}: stream_bits must be 32 or 64, got {self.stream_bits!r}")
         if not 1 <= len(self.npus) <= MOST_NPUS:
             raise ValueError(f"{self.name}: a design must have 1..{MOST_NPUS} NPUs, got {len(self.npus)}")

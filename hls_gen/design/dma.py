@@ -7,7 +7,7 @@ memory) from byte 0x30 on.
 
 from dataclasses import dataclass, replace
 
-from .design import STREAM_BITS
+from .design import STREAM_WIDTHS
 from .fields import Field
 from .registers import Register
 
@@ -96,7 +96,7 @@ class Dma:
     """Bits of LENGTH, 8 to 26."""
 
     def __post_init__(self) -> None:
-        if self.stream_bits not in STREAM_BITS:
+        if self.stream_bits not in STREAM_WIDTHS:
             raise ValueError(f"dma: stream_bits must be 32 or 64, got {self.stream_bits!r}")
         for name, low, high in (("address_bits", 32, 64), ("length_bits", 8, LENGTH_BITS)):
             value = getattr(self, name)

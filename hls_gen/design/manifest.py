@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from bitloom.hls_gen.design.memories.memory import Memory
 from bitloom.hls_gen.design.memories.memory_map import memory_map, memory_of
 
-from .design import STREAM_BITS, Design
+from .design import STREAM_WIDTHS, Design
 from .gearbox import gear, geared
 from .headers import MAGIC, errors, kinds
 from .manifest_parts import CoreManifest, check_interface, read_errors, read_registers
@@ -165,7 +165,7 @@ class Manifest(CoreManifest):
 def _design(top: Reader) -> Design:
     """The design that a manifest describes."""
     bits = top.number("stream_bits", 32)
-    top.require(bits in STREAM_BITS, "stream_bits must be 32 or 64", bits)
+    top.require(bits in STREAM_WIDTHS, "stream_bits must be 32 or 64", bits)
     entries = top.entries("npus", 1)
     name = top.text("name")
     npus = tuple(_npu(entry, f"{top.where}: npus[{i}]") for i, entry in enumerate(entries))

@@ -13,7 +13,7 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 
-from .design import STREAM_BITS
+from .design import STREAM_WIDTHS
 from .fields import Field
 from .frame_layout import ZERO
 from .gearbox import gear
@@ -108,7 +108,7 @@ class Packetizer:
 
     def __post_init__(self) -> None:
         """Raise ValueError if a size contradicts another one."""
-        if self.stream_bits not in STREAM_BITS:
+        if self.stream_bits not in STREAM_WIDTHS:
             raise ValueError(f"packetizer: stream_bits must be 32 or 64, got {self.stream_bits!r}")
         if not 1 <= self.last_group_words <= self.group_words:
             raise ValueError(

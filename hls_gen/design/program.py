@@ -32,7 +32,7 @@ from bitloom.golden.reading.json_text import parse_json
 from .array_file import array_bytes, array_digest, arrays_of, check_digest
 from .compiled_network import OUTPUT, CompiledNetwork, MapChannels, Turn
 from .copy_names import copied, is_copy
-from .design import STREAM_BITS
+from .design import STREAM_WIDTHS
 from .frame_layout import RESULT_KINDS, FrameLayout, ResultMap
 from .program_host import read_host, read_tail
 from .reader import Reader
@@ -132,8 +132,8 @@ class Program(CompiledNetwork["Program"]):
         self.require(self.output_maps >= 1, "output_maps must be >= 1", self.output_maps)
         count = len(self.weights)
         self.require(0 <= self.weights_before <= count, f"weights_before must be 0..{count}", self.weights_before)
-        widths = " or ".join(map(str, STREAM_BITS))
-        self.require(self.stream_bits in STREAM_BITS, f"stream_bits must be {widths}", self.stream_bits)
+        widths = " or ".join(map(str, STREAM_WIDTHS))
+        self.require(self.stream_bits in STREAM_WIDTHS, f"stream_bits must be {widths}", self.stream_bits)
         with naming(self.name):
             self.frame.check(self.input)
             for result in self.results:

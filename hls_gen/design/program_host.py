@@ -11,7 +11,7 @@ from bitloom.golden.layer import Map
 from bitloom.golden.network import Model
 from bitloom.golden.reading.file import naming
 
-CHUNK_VALUES = 1 << 20
+HOST_VALUES = 1 << 20
 """Values that the host makes of images, in floating point of 64 bits, at a time: 8 MB of scratch for each."""
 
 
@@ -39,7 +39,7 @@ def input_of(host: Host, images: Array, source: Map) -> NDArray[np.int32]:
     """
     host.check_images(images)
     integers = np.empty((len(images), *source.shape), np.int32)
-    size = max(1, CHUNK_VALUES // source.size)
+    size = max(1, HOST_VALUES // source.size)
     for begin in range(0, len(images), size):
         values = host.to_input(images[begin : begin + size], source.shape)
         source.encoding.check("images", values)

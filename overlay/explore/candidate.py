@@ -12,7 +12,7 @@ from bitloom.golden.reading.json_text import read_json
 from bitloom.hls_gen.compiler.choices import CompileChoices, Dataflow
 from bitloom.hls_gen.compiler.sizing import SizedDesign, Sizing, sized_design
 from bitloom.hls_gen.design import flat
-from bitloom.hls_gen.design.design import STREAM_BITS, Design
+from bitloom.hls_gen.design.design import STREAM_WIDTHS, Design
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.reader import Reader
 
@@ -233,7 +233,7 @@ class Candidate:
                 npus.append(Npu.from_dict(npu.data, least))
         choices = CompileChoices.from_dict(file.data)
         stream_bits = file.number("stream_bits")
-        file.require(stream_bits in STREAM_BITS, "stream_bits must be 32 or 64", stream_bits)
+        file.require(stream_bits in STREAM_WIDTHS, "stream_bits must be 32 or 64", stream_bits)
         return cls(
             network=file.text("network"),
             npus=tuple(npus),

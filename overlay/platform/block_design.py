@@ -19,7 +19,7 @@ from typing import Any
 
 from bitloom.golden.names import check_name
 from bitloom.hls_gen.design import packetizer
-from bitloom.hls_gen.design.design import STREAM_BITS
+from bitloom.hls_gen.design.design import STREAM_WIDTHS
 from bitloom.hls_gen.design.dma import REGISTERS, Dma
 from bitloom.hls_gen.design.packetizer import Packetizer
 from bitloom.hls_gen.design.registers import ADDRESS_BITS
@@ -128,7 +128,7 @@ class BlockDesign:
             raise ValueError(
                 f"block design {self.name}: arch must be {self.board.arch} on {self.board.name}, got {self.arch!r}"
             )
-        if self.stream_bits not in STREAM_BITS:
+        if self.stream_bits not in STREAM_WIDTHS:
             raise ValueError(f"block design {self.name}: stream_bits must be 32 or 64, got {self.stream_bits!r}")
         low, high = self.processor.clock_range_mhz
         if not low <= self.clock_mhz <= high:

@@ -22,7 +22,7 @@ from bitloom.golden.atomic import inside, write_bytes
 from bitloom.golden.limits import MB, READ_MB
 from bitloom.golden.reading.file import naming, read_file
 from bitloom.golden.reading.json_text import parse_json
-from bitloom.hls_gen.design.design import STREAM_BITS
+from bitloom.hls_gen.design.design import STREAM_WIDTHS
 from bitloom.hls_gen.design.dma import SYSTEM_TOP
 from bitloom.hls_gen.design.manifest import TOP
 from bitloom.hls_gen.design.manifest_parts import read_registers
@@ -220,7 +220,7 @@ def _manifest(text: bytes) -> dict[str, Any]:
     for key in ("name", "digest", "vlnv"):
         top.text(key)
     bits = top.number("stream_bits")
-    top.require(bits in STREAM_BITS, "stream_bits must be 32 or 64", bits)
+    top.require(bits in STREAM_WIDTHS, "stream_bits must be 32 or 64", bits)
     top.one_of("top", (TOP, TRAINING_TOP))
     read_registers(top)
     return top.data

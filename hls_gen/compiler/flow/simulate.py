@@ -8,6 +8,7 @@ from .steady import SteadyStream
 from .system import System
 
 FRAMES = 8
+"""Frames that are run where nothing else is said."""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from bitloom.golden.atomic import write_scratch
 from bitloom.golden.kernels.cache import cache_root, cached_folder
 from bitloom.golden.kernels.native import BuildError, Compiler, digest, find_compiler, read_written, run_tool
 from bitloom.golden.names import check_identifier
-from bitloom.hls_gen.design.design import STREAM_BITS
+from bitloom.hls_gen.design.design import STREAM_WIDTHS
 from bitloom.hls_gen.design.manifest import TOP
 from bitloom.overlay.steps import step
 
@@ -227,7 +227,7 @@ def build_model(
         than 0 to 3.
     """
     check_identifier("model: top", top)
-    if stream_bits not in STREAM_BITS:
+    if stream_bits not in STREAM_WIDTHS:
         raise ValueError(f"model: stream_bits must be 32 or 64, got {stream_bits!r}")
     verilator = find_verilator()
     compiler = find_compiler()

@@ -104,7 +104,7 @@ def test_wrong_images(encoding, images, message):
 
 
 def test_a_wrong_value_in_a_later_chunk(monkeypatch):
-    monkeypatch.setattr(compiled_network, "CHUNK_VALUES", 1)
+    monkeypatch.setattr(compiled_network, "CHECKED_VALUES", 1)
     images = np.ones((5, 2, 3, 5), np.int8)
     images[4, 1, 2, 4] = 2
     with value_error("p: images: values must be bipolar 1 bit (-1..1 in steps of 2), got 2"):

@@ -101,7 +101,7 @@ def test_each_order_is_run_once(model: Model) -> None:
         run = whole_run(network_plan, design)
     tried = [call.args[0].weights_before for call in runs.call_args_list]
     assert len(set(tried)) == len(tried) > 1
-    assert run == simulate(whole_system(network_plan, design), weight_order_module.FRAMES)
+    assert run == simulate(whole_system(network_plan, design), weight_order_module.ORDER_FRAMES)
     assert whole_run(network_plan, design, 2) == simulate(whole_system(network_plan, design), 2) != run
 
 

@@ -97,7 +97,8 @@ def behind_copies(model: Model, binariser: OneInput | None = None) -> Model:
         cut = segments(there.network, binariser)
         left = {segment.name for segment in fused(cut, there)}
         alone = (segment for segment in map(canonical, cut) if segment.name in left)
-        segment = next((one for one in alone if _computable(one, there) and _fewer_by_copy(one)), None)
+        copied = (segment for segment in alone if _computable(segment, there) and _fewer_by_copy(segment))
+        segment = next(copied, None)
         return None if segment is None else _with_copy(graph, segment)
 
     given = LayerGraph.of(model.network, model.arrays)

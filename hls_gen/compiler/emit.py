@@ -159,7 +159,6 @@ def _packets(plan: Plan, manifest: Manifest, order: WeightOrder | None, frame_be
     """LOAD packets of all NPUs, and the WEIGHTS packets that go before each frame and after it."""
     loads = list[Words]()
     weights = dict[int, Words]()
-    streamed = [packet.layer for packet in order.packets] if order else []
     for n, npu in enumerate(manifest.npus):
         rows = [rows_of(planned) for planned in plan.on(n)]
         placement = order.placements[n] if order else None
@@ -170,23 +169,35 @@ def _packets(plan: Plan, manifest: Manifest, order: WeightOrder | None, frame_be
             fields["streamed_layers"] = len(order.packets)
         words["network"] = pack_fields(manifest.memory(n, "network"), row(fields))  # the last one: frames may enter now
         for name, part in words.items():
-            if name != "kernels" or order is None or not order.placements[n].streamed:
-                if len(part):
-                    first = npu.first_kernel_row if name == "kernels" else 0
-                    loads.append(load_packet(manifest, n, name, first, part))
-                continue
-            ends = np.cumsum([layer.count("kernels") for layer in rows])
-            layers = [i for i, m in enumerate(plan.mapping) if m == n]
-            for i, kernels, base in zip(layers, np.split(part, ends[:-1]), order.placements[n].base):
-                if i in streamed:
-                    place = streamed.index(i)
-                    weights[i] = weights_packet(manifest, place, base, kernels, order.packets[place].ahead, n)
-                else:
-                    loads.append(load_packet(manifest, n, name, base, kernels))
+            if name == "kernels" and order is not None and order.placements[n].streamed:
+                kernels = np.split(part, np.cumsum([layer.count("kernels") for layer in rows])[:-1])
+                staying, streamed = _kernel_packets(plan, manifest, order, n, kernels)
+                loads += staying
+                weights |= streamed
+            elif len(part):
+                loads.append(load_packet(manifest, n, name, npu.first_kernel_row if name == "kernels" else 0, part))
     none = np.zeros(0, np.uint32)
+    layers = [packet.layer for packet in order.packets] if order else []
     before = order.before if order else 0
-    parts = [streamed[:before], streamed[before:]]
+    parts = [layers[:before], layers[before:]]
     return np.concatenate(loads), *(np.concatenate([none, *(weights[i] for i in part)]) for part in parts)
+
+
+def _kernel_packets(
+    plan: Plan, manifest: Manifest, order: WeightOrder, n: int, kernels: Sequence[Words]
+) -> tuple[list[Words], dict[int, Words]]:
+    """LOAD packets of the kernels of NPU ``n`` that stay, and WEIGHTS packets of those that come down the stream, by
+    number of their layer. ``kernels`` are those of each layer of the NPU."""
+    loads = list[Words]()
+    weights = dict[int, Words]()
+    places = {packet.layer: place for place, packet in enumerate(order.packets)}
+    layers = [i for i, m in enumerate(plan.mapping) if m == n]
+    for i, part, base in zip(layers, kernels, order.placements[n].base):
+        if i in places:
+            weights[i] = weights_packet(manifest, places[i], base, part, order.packets[places[i]].ahead, n)
+        else:
+            loads.append(load_packet(manifest, n, "kernels", base, part))
+    return loads, weights
 
 
 def _results(plan: Plan, stream_bits: int) -> tuple[ResultMap, ...]:

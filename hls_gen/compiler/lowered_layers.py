@@ -303,8 +303,9 @@ class LoweredLayer(MapReader):
         return results
 
     @property
-    def kept(self) -> int:
-        """Which of ``results`` an addition adds: the integers in front of a sign, else the last result."""
+    def waiting(self) -> int:
+        """Number of the one of `results` that waits for the addition of another layer: the integers in front of a sign,
+        where there is one, else the last one."""
         return next((place for place, action in enumerate(self.actions) if isinstance(action, Sign)), len(self.actions))
 
     def forward(self, features: Array, added: Array | None = None) -> Array:

@@ -167,7 +167,7 @@ class Lowered:
                     beside[..., -1] = 1  # the constant plane: the value is 0
                 features = layer.former_taps.windows(features, beside)
             of_steps = layer.results(features, kept[layer.adds] if layer.adds else None)
-            kept[layer.name] = of_steps[layer.kept]
+            kept[layer.name] = of_steps[layer.waiting]
             results[layer.name] = of_steps[-1]
         return list(results.values())
 

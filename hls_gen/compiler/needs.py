@@ -139,7 +139,7 @@ def needs_of(planned: PlannedLayer) -> Needs:
         threshold_rows=len(planned.activation_steps),
         joined_words=max(flat.LEAST["joined_words"], *joined) if joined else 0,
         buffer_words=planned.chunk_words or 0 if planned.sizes_buffers else 0,
-        from_ring_words=planned.input_words if from_ring else 0,
+        from_ring_words=planned.coming_words if from_ring else 0,
         **_of_values(layer, npu.keeps_steps),
         **{
             on.sequencer.prefix + table.capacity: getattr(on.counts, table.name)

@@ -222,7 +222,7 @@ def _plan_in_order(lowered: Lowered, npus: Sequence[Npu], choices: CompileChoice
             reader_lanes=npus[on[way.reader or layer.name]].array.map_lanes,
         )
         if read.inlet == "ring":
-            words = chunk.words(planned.input_tables, planned.incoming_words, npu.ports.buffer_words)
+            words = chunk.words(planned.input_tables, planned.coming_tuple_words, npu.ports.buffer_words)
             planned = replace(planned, chunk_words=words, sizes_buffers=chunk.sizes_buffers)
         layers.append(planned)
         maps[layer.name] = MapWords.of(planned.output, way.target)

@@ -68,7 +68,8 @@ class PlannedLayer:
     tuple_part: TuplePart
     """The words of each tuple that kernel groups read: all where the NPU knows no parts."""
     left_out: int
-    """Lanes with a channel of each tap that every kernel group leaves out."""
+    """How many of a tuple's lanes that have a channel lie in words that a kernel group does not read: on the binary
+    engine, whose offset counts them, as many for each group."""
     gains_by_tuple_parts: bool
     """Whether kernel groups need a part of each tuple only, whether or not the NPU can read one."""
     on_array: OnSequencer
@@ -93,13 +94,13 @@ class PlannedLayer:
         return self.on_array.words
 
     @property
-    def incoming_words(self) -> int:
-        """Words of a tuple that come from another NPU."""
+    def coming_tuple_words(self) -> int:
+        """Words of a position of the map as they come to the NPU, in front of a former where there is one."""
         return 1 if self.formed else self.on_array.coming_words // len(self.input_tables.input_order)
 
     @property
-    def input_words(self) -> int:
-        """Words of the map that come."""
+    def coming_words(self) -> int:
+        """Words of the map as they come to the NPU, in front of a former where there is one."""
         return self.formed.frame_words if self.formed else self.on_array.coming_words
 
     @property

@@ -130,7 +130,7 @@ def tuple_part(weighted: WeightedLanes | None, layout: WordLayout, kgp: int) -> 
     Returns
     -------
     tuple of TuplePart and int
-        The part, and how many lanes with a channel of each tap every kernel group leaves out.
+        The part, and how many of a tuple's lanes that have a channel lie in words that a kernel group does not read.
     """
     return weighted.part(layout, kgp) if weighted else (TuplePart(len(layout)), 0)
 

@@ -356,12 +356,12 @@ def _way(name: str, npus: Sequence[Npu], on: Mapping[str, int], workloads: Workl
         )
     if not readers:
         return MapWay("skip", adder=adders[0]) if adders else MapWay("host")
-    onward = [other for other in readers if on[other] != on[name]]
-    first = (onward or readers)[0]
+    elsewhere = [other for other in readers if on[other] != on[name]]
+    first = (elsewhere or readers)[0]
     others = [other for other in readers if other != first]
     here = npus[on[name]]
     there = npus[on[first]]
-    if not onward and len(needed) == 1 and "loop" not in here.ports.outlets and is_copy(name):
+    if not elsewhere and len(needed) == 1 and "loop" not in here.ports.outlets and is_copy(name):
         return MapWay("skip", skip_reader=first)
     target = outlet_between(npus, name, on[name], on[first])
     if adders and binary:

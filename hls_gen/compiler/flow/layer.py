@@ -30,8 +30,8 @@ class Reading:
     has_skips: bool = False
     """Whether each tuple that a tap claims beyond its own costs a cycle, in every pass over the window."""
     ends_old: bool = False
-    """Whether the last tap that claims tuples reads none of them: they are for another reader of the map, and the tap
-    reads an older tuple when all have arrived."""
+    """Whether the last tap that claims tuples reads an older one: those that it claims are for another reader of the
+    map alone, but the tap waits until they have arrived."""
     part_words: int = 0
     """Words of a tuple that a pass reads, where it leaves some out; 0: it reads them all."""
     lines: FormedLines | None = None

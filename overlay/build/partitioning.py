@@ -178,8 +178,11 @@ class _Partitioner:
     def together(self, partitions: dict[str, int], most: float) -> float:
         """Blocks of one design for all these partitions, exactly: as many, or more than ``most``."""
         choices = replace(self._choices, partitions=partitions)
-        least = estimate(self._size([self._model], choices, Sizing(skip_words=LEAST_SKIP_WORDS))).bram36
-        return least if least > most else estimate(self._size([self._model], choices, Sizing())).bram36
+        design = self._size([self._model], choices, Sizing(skip_words=LEAST_SKIP_WORDS))
+        least = estimate(design).bram36
+        if least > most or not _has_skip_stores(design):
+            return least
+        return estimate(self._size([self._model], choices, Sizing())).bram36
 
     def fits_whole(self, most: float) -> bool:
         """Whether the network can be computed without cuts, in ``most`` blocks. A part of it may need more."""
@@ -256,7 +259,10 @@ class _Partitioner:
             try:
                 widest = widest_slice(self._model, begin, end, slices, self._npus)
                 sizing = Sizing(skip_words=None if exact else LEAST_SKIP_WORDS, frames=FRAMES)
-                self._blocks[key] = _blocks(self._size([widest.model], one, sizing))
+                design = self._size([widest.model], one, sizing)
+                self._blocks[key] = _blocks(design)
+                if not _has_skip_stores(design):
+                    self._blocks[begin, end, slices, True] = self._blocks[key]
             except ValueError as e:
                 self._blocks[key] = None
                 self._refused[begin, end, slices] = str(e)
@@ -266,6 +272,11 @@ class _Partitioner:
         """The design for some networks."""
         name = self._model.network.name
         return size_memories(name, models, self._npus, choices, stream_bits=self._stream_bits, sizing=sizing)
+
+
+def _has_skip_stores(design: Design) -> bool:
+    """Whether a design has skip stores, whose words only the flow model knows."""
+    return any(npu.has_skip for npu in design.npus)
 
 
 def _blocks(design: Design) -> MemoryBlocks:

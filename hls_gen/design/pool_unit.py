@@ -132,6 +132,11 @@ class PoolWeights(NpuPart):
         return bits_for(self.rows - 1)
 
 
+def lines_fit(lane_lines: int, lanes: int, pfp: int) -> bool:
+    """Whether so many lines can share the lanes of a tap, of which each line takes the first ``lanes``."""
+    return lane_lines * lanes <= pfp
+
+
 @dataclass(frozen=True, kw_only=True)
 class PoolUnit(NpuPart):
     """A pool unit."""
@@ -197,7 +202,7 @@ class PoolUnit(NpuPart):
         if reduction.divides:
             return SplitWindow(window)
         apart = self.beat.split(window)
-        if self.lane_lines == 1 or lanes * self.lane_lines > self.pfp:
+        if self.lane_lines == 1 or not lines_fit(self.lane_lines, lanes, self.pfp):
             return apart
         shared = self.beat.split(window, shares_lanes=True)
         return shared if shared.tuples < apart.tuples else apart

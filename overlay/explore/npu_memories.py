@@ -32,9 +32,13 @@ from .folding_keys import LAYER_NEEDS
 from .layer_demand import LayerDemand
 
 ROOM = 2
-"""Tuples that a tuple memory has room for beyond those that windows keep."""
+"""Tuples that a tuple memory has room for beyond those that windows keep, so that tuples come while a window is read.
+A choice of the search: `bitloom explore digits-cnn --lut 8000 --points 4 --halvings 1` finds 247 cycles a frame with 2,
+254 with 0 or 1, and 240 with 4 or 8, for 36 and 94 LUTs more than with 2."""
 SMALL_MAP = 16
-"""Tuples of a map that is small. For such a map the tuple memory has room for one more map beside what it must hold."""
+"""Tuples of a map that is small. For such a map the tuple memory has room for one more map beside what it must hold.
+A choice, too: the same command finds designs of as many cycles with 0, and with 64 240 cycles for 99 LUTs and 1.5
+BRAM36 more."""
 KEPT = 1024
 """Planned layers that are kept."""
 Indices = tuple[int, ...]

@@ -286,6 +286,13 @@ class Npu:
         return self.pool_weights is not None
 
     @property
+    def lanes(self) -> int:
+        """Multiply-accumulates of one input channel and one kernel a cycle. In a layer that reads bit planes side by
+        side a channel takes several lanes of a binary array; where all layers read frames, these count as one."""
+        reads_frames = self.ports.inlets == ("host",)
+        return (self.array.plane_lanes if reads_frames else self.array.kfp) * self.array.kgp
+
+    @property
     def joined_words(self) -> int:
         """Words of a tuple that a layer takes of either of two maps at most; 0: layers read one map."""
         return self.stores.skip.joined_words if isinstance(self.stores.skip, MapSkipStore) else 0

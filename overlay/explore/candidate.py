@@ -103,6 +103,11 @@ class Candidate:
         return Engines(tuple(self.npus[n].engine for n in self.mapping), any(npu.depthwise for npu in self.npus))
 
     @property
+    def lanes(self) -> int:
+        """Lanes of all NPUs."""
+        return sum(npu.lanes for npu in self.npus)
+
+    @property
     def closed(self) -> bool:
         """Whether the NPUs are a ring: the last one leads to NPU 0."""
         return "ring" in self.npus[0].ports.inlets

@@ -7,7 +7,6 @@ from typing import Any
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.flow import Result
 from bitloom.hls_gen.design.design import Design
-from bitloom.hls_gen.design.lanes import plane_lanes
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area_model.estimate import estimate
@@ -96,7 +95,7 @@ def figures(
     latency = sum(result.latency for programs in results for result in programs)
     first = results[0]
     stores = {name: max(other.stores.get(name, 0) for other in first) for each in first for name in each.stores}
-    return Figures(estimate(flow.design), lanes(candidate), sum(by_network), latency, stores, each)
+    return Figures(estimate(flow.design), candidate.lanes, sum(by_network), latency, stores, each)
 
 
 def _on_design(design: Design, runs: Iterable[Sequence[Result]]) -> FlowOnDesign | None:
@@ -135,12 +134,3 @@ def _with_areas(flow: FlowOnDesign | None, candidate: Candidate) -> FlowOnDesign
 def _of_area(npu: Npu, values: Mapping[str, Any]) -> dict[str, Any]:
     """Of these values those of AREA_ALONE that the NPU has."""
     return {name: values[name] for name in AREA_ALONE if npu.has(name)}
-
-
-def lanes(candidate: Candidate) -> int:
-    """Lanes; a channel of several bit planes counts once in an NPU that computes only the first layer."""
-    alone = candidate.mapping.count(0) == 1
-    return sum(
-        (npu.array.kfp if n or not alone else plane_lanes(npu.array.kfp, npu.array.planes)) * npu.array.kgp
-        for n, npu in enumerate(candidate.npus)
-    )

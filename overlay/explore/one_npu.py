@@ -20,7 +20,7 @@ from bitloom.hls_gen.design import flat
 from bitloom.hls_gen.design.copy_names import is_copy
 from bitloom.hls_gen.design.former import has_place
 from bitloom.hls_gen.design.gearbox import geared, regroup
-from bitloom.hls_gen.design.lanes import UNUSED, plane_lanes
+from bitloom.hls_gen.design.lanes import UNUSED
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import RAM_STYLES
 from bitloom.hls_gen.design.pool_unit import lines_fit
@@ -81,16 +81,13 @@ class Sized:
         The NPU with the sizes.
     styles
         Kinds of RAM that are tried for its kernels.
-    lanes
-        Its lanes as a budget counts them.
     """
 
-    __slots__ = ("_each", "_lanes", "_styles", "npu")
+    __slots__ = ("_each", "_styles", "npu")
 
-    def __init__(self, npu: Npu, styles: Sequence[str], lanes: int):
+    def __init__(self, npu: Npu, styles: Sequence[str]):
         self.npu = npu
         self._styles = styles
-        self._lanes = lanes
         self._each: list[tuple[dict[str, Any], list[Resources]]] = []
         """Of what `saving` gives, as far as somebody looked: the values of SAVED, and the area in each kind of RAM."""
 
@@ -102,7 +99,7 @@ class Sized:
                 self._each.append((saved, estimate_cores(npu, stream_bits, self._styles)))
         each = self._each if saves_dsp else self._each[:1]
         return [
-            SizedFolding(self.npu, {**saved, "kernel_ram": style}, areas[k], self._lanes)
+            SizedFolding(self.npu, {**saved, "kernel_ram": style}, areas[k])
             for k, style in enumerate(self._styles)
             for saved, areas in each
         ]
@@ -126,7 +123,7 @@ class Behind(NamedTuple):
 
 
 class SizedFolding(NamedTuple):
-    """A choice for an NPU: a folding with the sizes of its memories, its area and its lanes."""
+    """A choice for an NPU: a folding with the sizes of its memories, and its area."""
 
     npu: Npu
     """Its folding with the sizes."""
@@ -134,8 +131,6 @@ class SizedFolding(NamedTuple):
     """Further values, by parameter."""
     area: Resources
     """Of the NPU without the gearboxes at its outlets."""
-    lanes: int
-    """Lanes as a budget counts them."""
 
 
 class Folding:
@@ -173,7 +168,7 @@ class Folding:
     def take_cheapest(self, sized: Iterable[SizedFolding], price: Price) -> None:
         """Of what the NPU may be with sizes the cheapest is looked for."""
         self.price = price
-        costs = [(price.of(each.area, each.lanes), each) for each in sized]
+        costs = [(price.of(each.area, each.npu.lanes), each) for each in sized]
         self.cheapest = min(costs, key=itemgetter(0), default=None)
 
 
@@ -635,7 +630,7 @@ class NpuChoices:
         rows = sized.array.kernel_rows
         large = ("auto", "distributed")
         styles = RAM_STYLES if rows <= MOST_LUT_ROWS else large if rows <= self.lut_rows else large[:1]
-        return Sized(sized, styles, self._lanes(indices, npu))
+        return Sized(sized, styles)
 
     def sized(self, indices: Indices, npu: Npu) -> Npu:
         """As of `NpuMemories.sized`."""
@@ -650,11 +645,6 @@ class NpuChoices:
         if bits not in gears:
             gears[bits] = estimate_outlets(npu, bits)
         return gears[bits]
-
-    @staticmethod
-    def _lanes(indices: Indices, npu: Npu) -> int:
-        """Lanes of an NPU; a channel of several bit planes counts once where it computes one layer."""
-        return (npu.array.kfp if len(indices) > 1 else plane_lanes(npu.array.kfp, npu.array.planes)) * npu.array.kgp
 
     def enters(self, npu: Npu, interval: int) -> bool:
         """Whether a frame comes in over the stream within the interval."""

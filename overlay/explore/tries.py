@@ -22,7 +22,7 @@ from .candidate import Candidate
 from .chain import Chain
 from .connections import Connections
 from .engines import Engines
-from .figures import Figures, KnownFlows, figures, lanes
+from .figures import Figures, KnownFlows, figures
 from .one_npu import MOST_LUT_ROWS, MOST_LUT_ROWS_FOR_BLOCKS, MappedNpu, NpuChoices
 from .ring import cheapest_ring
 from .task import FEW_NPUS, STEPS, Task, between, candidate_of, raised
@@ -280,7 +280,7 @@ class Tries:
 
     def over(self, candidate: Candidate) -> dict[str, float]:
         """The excess of a candidate's area over the budget, by what the search knows of its memories."""
-        excess = self.budget.excess(Figures(self._known_area(candidate), lanes(candidate), 0, 0))
+        excess = self.budget.excess(Figures(self._known_area(candidate), candidate.lanes, 0, 0))
         return {key: value for key, value in excess.items() if key in STEPS.keys() | {"lut"}}
 
     def luts(self, candidate: Candidate) -> int:

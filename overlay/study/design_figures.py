@@ -24,7 +24,7 @@ from bitloom.overlay.build.measured import FRAMES, Measured, check_even, lengths
 from bitloom.overlay.build.reference_designs import ReferenceDesign
 from bitloom.overlay.build.run import run
 
-from .lane_counts import lanes, npu_lanes
+from .lane_counts import lanes
 
 FOLDER = Path("build/bench")
 PER_FRAME = ("beats", "wait_input", "wait_room", "wait_table")
@@ -143,7 +143,7 @@ def _steady(batches: Measured, design: Design, program: Program) -> FigureTable:
     cycles = per_frame("cycles")
     npus: list[FigureTable] = [{key: per_frame(f"npu{n}_{key}") for key in PER_FRAME} for n in range(len(design.npus))]
     ideal = [sum(beats for (_, beats), n in zip(program.layers, program.mapping) if n == k) for k in range(len(npus))]
-    work = sum(beats * npu_lanes(npu) for beats, npu in zip(ideal, design.npus))
+    work = sum(beats * npu.lanes for beats, npu in zip(ideal, design.npus))
     busiest = ideal.index(max(ideal))
     return {
         "cycles_per_frame": cycles,

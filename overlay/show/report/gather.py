@@ -19,7 +19,6 @@ from bitloom.overlay.build.loading import loading
 from bitloom.overlay.build.measured import Measured
 from bitloom.overlay.explore.advice import advice
 from bitloom.overlay.platform.boards import CLOCK_MHZ, Board
-from bitloom.overlay.study.lane_counts import npu_lanes
 
 from .compiled import Compiled
 from .layer_work import LayerWork, layers
@@ -188,7 +187,7 @@ def _npus(compiled: Compiled, run: Measured, work: list[LayerWork]) -> list[NpuC
             NpuCycles(
                 npu=n,
                 layers=tuple(w.label for w in npu_work),
-                lanes=npu_lanes(npu),
+                lanes=npu.lanes,
                 operations=sum(w.operations for w in npu_work),
                 ideal=sum(w.beats for w in npu_work),
                 spent={key: run.steady(f"npu{n}_{key}") for key in keys},

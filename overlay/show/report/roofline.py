@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bitloom.overlay.build.measured import Measured
-from bitloom.overlay.study.lane_counts import npu_lanes
 
 from .compiled import Compiled
 from .layer_work import LayerWork
@@ -62,7 +61,7 @@ def roofline(compiled: Compiled, run: Measured, work: Sequence[LayerWork]) -> li
         operations=sum(layer.operations for layer in work),
         bytes=stream * max(run.steady("words_in"), run.steady("words_out")),
         cycles=cycles,
-        lanes=sum(npu_lanes(npu) for npu in design.npus),
+        lanes=sum(npu.lanes for npu in design.npus),
         bytes_per_cycle=stream,
     )
     layers = [_point("layer", w.label, w.npu, [w], w.beats, compiled) for w in work]
@@ -78,4 +77,4 @@ def _point(kind: str, name: str, n: int, work: Sequence[LayerWork], cycles: floa
     npu = compiled.build.design.npus[n]
     operations = sum(w.operations for w in work)
     read = sum(w.words * w.word_bytes for w in work)
-    return Point(kind, name, n, operations, read, cycles, npu_lanes(npu), npu.array.word_bits / 8)
+    return Point(kind, name, n, operations, read, cycles, npu.lanes, npu.array.word_bits / 8)

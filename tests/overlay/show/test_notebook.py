@@ -84,8 +84,8 @@ def test_the_design_is_built_as_the_reference_says(monkeypatch):
     fake = SimpleNamespace(bit="made.bit", kept=())
     monkeypatch.setattr(builds, "build", lambda *a, **k: calls.append((a, k)) or fake)
     find("cnv-w1a1-max", "here")
-    (folder, design, models), options = calls[0]
-    assert (folder, design.name) == (Path("here/cnv-w1a1-max"), "cnv-w1a1-max")
+    (folder, sized, models), options = calls[0]
+    assert (folder, sized.design.name) == (Path("here/cnv-w1a1-max"), "cnv-w1a1-max")
     assert [m.network.name for m in models] == ["cnv-w1a1"]
     assert options == {"choices": REFERENCE_DESIGNS["cnv-w1a1-max"].choices}
 

@@ -277,8 +277,7 @@ def _transposed(name: str, window: Window) -> dict[str, tuple[int, ...]]:
             f"{name}: QONNX has no form for a map that grows where stride isn't (1, 1), got {window.stride}"
         )
     pads = tuple(span - 1 - side for span, side in zip(window.span * 2, window.padding))
-    attributes = {"kernel_shape": window.kernel, "strides": window.growth, "pads": pads}
-    return {**attributes, "dilations": window.dilation} if window.dilated else attributes
+    return _sliding(replace(window, stride=window.growth, padding=pads))
 
 
 def first_sums(layer: Requantise, source: Map, arrays: dict[str, Array] | Any) -> Array:

@@ -3,14 +3,4 @@
 from . import closing, elementwise, integers, layout, linear, pooling, quantise, tflite
 from .registry import OPERATORS
 
-__all__ = [
-    "OPERATORS",
-    "closing",
-    "elementwise",
-    "integers",
-    "layout",
-    "linear",
-    "pooling",
-    "quantise",
-    "tflite",
-]
+__all__ = ["OPERATORS", "closing", "elementwise", "integers", "layout", "linear", "pooling", "quantise", "tflite"]

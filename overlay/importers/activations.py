@@ -246,13 +246,12 @@ def node_table(kind: str, attributes: Mapping[str, Any], constants: Sequence[Arr
         _numbers(name, values, scale) for name, values, scale in zip(CURVES[kind].constants, constants, scales[1:])
     ]
     channels = max((len(numbers) for numbers in of_channels), default=1)
+    numbers = [tuple(row_of(each, channel) for each in of_channels) for channel in range(channels)]
     rows = {}
-    for channel in range(channels):
-        numbers = tuple(row_of(each, channel) for each in of_channels)
-        if numbers not in rows:
-            options = dict(zip(CURVES[kind].constants, numbers))
-            rows[numbers] = curve_table(kind, source, result, {**attributes, **options})
-    return np.array([rows[tuple(row_of(each, channel) for each in of_channels)] for channel in range(channels)])
+    for each in {*numbers}:
+        options = dict(zip(CURVES[kind].constants, each))
+        rows[each] = curve_table(kind, source, result, {**attributes, **options})
+    return np.array([rows[each] for each in numbers])
 
 
 def _numbers(name: str, values: Array, scale: TensorScale) -> list[tuple[int, float]]:

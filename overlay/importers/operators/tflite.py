@@ -455,11 +455,9 @@ def _by_table(
     so on; they never fall. Beyond the table they are those of a line, x * slope + offset, with an offset a channel."""
     if len(values) * len(results) > MOST_BOUNDARIES:
         raise Unsupported(f"it must have at most {MOST_BOUNDARIES // 256:,} channels, got {len(values):,}")
-    known: dict[Fraction, list[Fraction]] = {}
-    for row, offset in zip(values, offsets):
-        if offset not in known:
-            known[offset] = _first_places(row, results[1:], first, slope, offset)
-    _append_levels(node, results[0], [known[offset] for offset in offsets], axis=len(node.shape) - 1)
+    rows = dict(zip(offsets, values))  # channels of one offset have one row
+    limits = {offset: _first_places(row, results[1:], first, slope, offset) for offset, row in rows.items()}
+    _append_levels(node, results[0], [limits[offset] for offset in offsets], axis=len(node.shape) - 1)
 
 
 def _first_places(row: Array, results: range, first: int, slope: Fraction, offset: Fraction) -> list[Fraction]:

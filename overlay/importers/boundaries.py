@@ -22,6 +22,7 @@ import numpy as np
 from bitloom.golden.encoding import Array
 
 from .links import Condition, Line, LinkChain, first_line, is_uniform
+from .rationals import first_integer
 from .rows import Boundaries, row_of
 
 MOST_SUM = 1 << 61
@@ -126,10 +127,7 @@ class Limits:
             numerator, denominator, hit = ratio
             top = numerator * left - right * denominator
             bottom = denominator * below
-            if rising:
-                first = -(-top // bottom) if hit else top // bottom + 1
-            else:
-                first = top // bottom if hit else -(-top // bottom) - 1
+            first = first_integer(top, bottom, hit) if rising else -first_integer(-top, bottom, hit)
             firsts.append(min(max(first, -MOST_SUM), MOST_SUM))
         return Staircase(tuple(firsts), rising)
 

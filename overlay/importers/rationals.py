@@ -67,6 +67,11 @@ def bounded(values: Array) -> Array:
     return values
 
 
+def first_integer(top: int, bottom: int, reached: bool) -> int:
+    """The first integer that is at least top / bottom; where that isn't ``reached``, the first one that is more."""
+    return -(-top // bottom) if reached else top // bottom + 1
+
+
 def root(value: Fraction) -> Fraction:
     """The square root of a number >= 0: exact where it is a fraction, else with a relative error below 2^-ROOT_BITS.
 

@@ -22,6 +22,7 @@ from bitloom.golden.layers.rounding import PRODUCT_BITS
 
 from .boundaries import Staircase
 from .errors import Unsupported
+from .rationals import first_integer
 
 WIDTHS = (16, 24, 28, 30, 31)
 """Bits of multipliers that are tried."""
@@ -90,7 +91,7 @@ class Fitted:
         factors = self.factors[channel]
         top = (2 * level - 1 << factors.shift) - 2 * factors.bias * factors.multiplier
         bottom = 2 * factors.multiplier << self.fraction
-        return -(-top // bottom) if _reached(level, self.half_even) else top // bottom + 1
+        return first_integer(top, bottom, _reached(level, self.half_even))
 
 
 def fit(stairs: Sequence[Staircase], slopes: Sequence[Fraction], low: int, sums: Encoding) -> Fitted:

@@ -16,6 +16,7 @@ from bitloom.golden.encoding import Array
 from bitloom.golden.layers.rounding import rounded_twice
 
 from .errors import Unsupported
+from .rationals import first_integer
 
 LOW, HIGH = -128, 127
 """Values of int8."""
@@ -87,8 +88,8 @@ class Multiplier:
         right = max(-self.shift, 0)
         # The first rounded product that is rounded to the value: its half belongs to it above 0, not below.
         middles = [(2 * value - 1) << right for value in values]
-        rounded = [-(-middle // 2) if value > 0 else middle // 2 + 1 for value, middle in zip(values, middles)]
-        return [-((ONE // 2 - product * ONE) // (self.multiplier << left)) for product in rounded]
+        rounded = [first_integer(middle, 2, value > 0) for value, middle in zip(values, middles)]
+        return [first_integer(product * ONE - ONE // 2, self.multiplier << left, True) for product in rounded]
 
     def _first_products(self, values: Array) -> list[int]:
         """The smallest sums whose products with the scale, as floating point has them, are rounded to values or more:

@@ -1,7 +1,6 @@
 """Quantisers of maps."""
 
 from fractions import Fraction
-from math import ceil, floor
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from bitloom.overlay.importers.quantisers import (
     quant_rule,
     zero_point,
 )
-from bitloom.overlay.importers.rationals import fractions, same
+from bitloom.overlay.importers.rationals import first_integer, fractions, same
 from bitloom.overlay.importers.rows import Boundaries
 
 from .registry import MICROSOFT, ONNX, QONNX, operator
@@ -105,7 +104,7 @@ def trunc(node: NodeView) -> None:
     place = ROUNDINGS[known(str(node.attribute("rounding_mode", "FLOOR")).upper())].place
     # The first integer that the second rounding takes to a level, and what the first one, halves to even, takes to it.
     places = (place(level) for level in range(low + 1, high + 1))
-    firsts = [first_integer(Fraction(twice, 2), reaches, 1 << shift) for twice, reaches in places]
+    firsts = [first_integer(twice << shift, 2, reaches) for twice, reaches in places]
     limits = [(first - HALF) * scale for first in firsts]
     boundaries = Boundaries.of(limits, [first % 2 == 0 for first in firsts])
     node.append(Levels, base=Fraction(low) * out_scale, step=out_scale, boundaries=boundaries)
@@ -126,12 +125,6 @@ def multi_threshold(node: NodeView) -> None:
         raise Unsupported(f"data_layout must have a C among {len(node.shape)} axes, got {layout[:40]}")
     boundaries = Boundaries(limits=fractions(thresholds), reached=np.ones(thresholds.shape[1], bool))
     node.append(Levels, base=bias, step=scale, boundaries=boundaries, axis=axis)
-
-
-def first_integer(limit: Fraction, reached: bool, divisor: int) -> int:
-    """The first integer that is, divided, at least the limit, or more where equality doesn't reach it."""
-    scaled = limit * divisor
-    return ceil(scaled) if reached else floor(scaled) + 1
 
 
 def _number(node: NodeView, place: int) -> Fraction:

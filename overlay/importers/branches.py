@@ -49,7 +49,7 @@ class Branch:
 
 
 def branches(graph: OperationGraph) -> list[Branch]:
-    """Cut a graph into branches, each behind those whose tensors it reads."""
+    """Cut a graph into branches, in the order of their first operations: each behind those whose tensors it reads."""
     operations = graph.operations
     joined = {name for operation in operations if isinstance(operation, Join) for name in operation.reads}
     cuts = {name for name, readers in graph.readers.items() if len(readers) > 1} | joined | {*graph.outputs}
@@ -61,15 +61,7 @@ def branches(graph: OperationGraph) -> list[Branch]:
         while members[-1].makes not in cuts:
             members += graph.readers[members[-1].makes]
         out.append(Branch(operations=tuple(members)))
-    known = {graph.source}
-    sorted_branches = out[:1] if out and not out[0].operations else []
-    out = out[len(sorted_branches) :]
-    while out:  # operations are sorted, but a branch goes on past the beginning of the next one
-        ready = next(branch for branch in out if known.issuperset(branch.reads))
-        out.remove(ready)
-        sorted_branches.append(ready)
-        known.add(ready.makes)
-    return sorted_branches
+    return out
 
 
 @dataclass(frozen=True, eq=False)

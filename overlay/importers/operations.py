@@ -314,8 +314,6 @@ class Linear(Operation):
             if len(source) != 2 or source[1] != inputs:
                 raise Unsupported(f"the input must have shape (1, {inputs}), got {source}", "flatten it before")
             return 1, outputs
-        if len(source) != 4 or source[1] != inputs:
-            raise Unsupported(f"the input must have shape (1, {inputs}, rows, columns), got {source}")
         return check_shape(self.name, (1, outputs, *output_size(self.window, source)), MOST_MAP)
 
     def sums(self, x: Array) -> Array:
@@ -361,8 +359,6 @@ class Pooling(Operation):
 
     def shape(self, *sources: Shape) -> Shape:
         (source,) = sources
-        if len(source) != 4:
-            raise Unsupported(f"the input must have shape (1, channels, rows, columns), got {source}")
         return check_shape(self.name, (1, source[1], *output_size(self.window, source)), MOST_MAP)
 
     def run(self, *tensors: Array) -> Array:

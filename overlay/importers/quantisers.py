@@ -145,11 +145,9 @@ def ends_of_bits(bits: int, *, is_signed: bool, narrow: bool) -> tuple[int, int]
     return 0, (1 << bits) - 1 - narrow
 
 
-def linear_rule(scale: Array | None, zero: Array | None, zero_after: bool = True) -> Rule:
+def linear_rule(scale: Array, zero: Array | None, zero_after: bool = True) -> Rule:
     """The rule of ONNX's QuantizeLinear; the zero point's type says which integers there are, and without one uint8.
     See `Rule` for ``zero_after``."""
-    if scale is None:
-        raise Unsupported("the scale must be a constant")
     values = np.zeros(1, np.uint8) if zero is None else np.asarray(zero)
     low, high = integer_ends(values.dtype) or (0, 0)
     if not 0 < high < 256:

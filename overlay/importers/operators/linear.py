@@ -268,8 +268,6 @@ def _check_groups(weight: Array, groups: int, source: Shape) -> None:
 
 def _dilated(weight: Array, dilations: tuple[int, int]) -> Array:
     """A dilated kernel as a plain one: zeros between its taps."""
-    if dilations == (1, 1):
-        return weight
     rows, columns = ((weight.shape[2 + k] - 1) * dilations[k] + 1 for k in (0, 1))
     check_weights(weight.shape[0] * weight.shape[1] * rows * columns)
     wide = np.zeros((*weight.shape[:2], rows, columns), weight.dtype)

@@ -9,14 +9,13 @@ from functools import cache
 
 import numpy as np
 
-from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, bipolar, signed, unsigned
-from bitloom.golden.layer import Layer, Map
-from bitloom.golden.layers.conv import Conv, Weighted
-from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.pool import AvgPool, MaxPool
+from bitloom.golden.encoding import BIPOLAR, Encoding
+from bitloom.golden.layer import Map
+from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.requantise import Requantise, scale_to_multiplier
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
+from tests.graph_text import network_of
 
 
 def case_map(height: int, width: int, channels: int, encoding: Encoding = BIPOLAR) -> Map:
@@ -101,10 +100,7 @@ def _requantise_arrays(
 @cache
 def cases() -> list[tuple[str, Model]]:
     """(id, model) of every case; the same on every call."""
-    return [
-        (name, random_model(Network(name=name, input=source, layers=tuple(layers)), np.random.default_rng(i)))
-        for i, (name, source, layers) in enumerate(_networks())
-    ]
+    return _models(CASES, 0)
 
 
 @cache
@@ -114,280 +110,87 @@ def integer_cases() -> list[tuple[str, Model]]:
     All are of the form that the integer engine runs: weighted layers of signed 2..8 bit weights, each followed by a
     Requantise and perhaps a pool; only the last weighted layer may be raw. Features: signed 2..9 or unsigned 1..8 bit.
     """
+    return _models(INTEGER_CASES, 100)
+
+
+def _models(networks: Mapping[str, tuple[str, str]], seed: int) -> list[tuple[str, Model]]:
+    """Models of networks, each with random arrays of a seed of its own."""
     return [
-        (name, random_model(Network(name=name, input=source, layers=tuple(layers)), np.random.default_rng(100 + i)))
-        for i, (name, source, layers) in enumerate(_integer_networks())
+        (name, random_model(network_of(source, text, name=name), np.random.default_rng(seed + i)))
+        for i, (name, (source, text)) in enumerate(networks.items())
     ]
 
 
-def _threshold(n: int, levels: int = 1) -> Threshold:
-    return Threshold(name=f"threshold_{n}", levels=levels)
-
-
-def _networks() -> list[tuple[str, Map, list[Layer]]]:
-    c33, c22 = {"kernel": (3, 3)}, {"kernel": (2, 2), "stride": (2, 2)}
-    return [
-        ("fan_in_1", case_map(1, 1, 1), [Dense(name="dense_1", out_channels=5), _threshold(1)]),
-        (
-            "dense_33_31",
-            case_map(1, 1, 33),
-            [Dense(name="dense_1", out_channels=31), _threshold(1), Dense(name="dense_2", out_channels=3)],
-        ),
-        ("dense_of_a_map", case_map(2, 3, 5), [Dense(name="dense_1", out_channels=7), _threshold(1)]),
-        ("conv_1x1", case_map(3, 2, 3), [Conv(name="conv_1", out_channels=4, kernel=(1, 1)), _threshold(1)]),
-        (
-            "conv_strides",
-            case_map(7, 10, 3),
-            [Conv(name="conv_1", out_channels=5, kernel=(3, 2), stride=(2, 3)), _threshold(1)],
-        ),
-        (
-            "conv_padding",
-            case_map(5, 4, 31),
-            [Conv(name="conv_1", out_channels=6, **c33, padding=(2, 0, 1, 2)), _threshold(1)],
-        ),
-        (
-            "conv_padding_stride",
-            case_map(6, 9, 1),
-            [Conv(name="conv_1", out_channels=33, kernel=(2, 4), stride=(3, 2), padding=(1, 3, 0, 2)), _threshold(1)],
-        ),
-        ("conv_70_channels", case_map(4, 3, 70), [Conv(name="conv_1", out_channels=9, **c33), _threshold(1)]),
-        (
-            "one_window_with_padding",
-            case_map(2, 2, 3),
-            [Conv(name="conv_1", out_channels=5, kernel=(2, 2), stride=(3, 3), padding=(1, 0, 0, 0)), _threshold(1)],
-        ),
-        (
-            "max_pool_of_bits",
-            case_map(6, 7, 5),
-            [
-                Conv(name="conv_1", out_channels=6, kernel=(2, 2)),
-                _threshold(1),
-                MaxPool(name="pool_1", kernel=(3, 2), stride=(1, 2), padding=(1, 0, 0, 1)),
-            ],
-        ),
-        (
-            "max_pool_of_sums",
-            case_map(7, 5, 3),
-            [
-                Conv(name="conv_1", out_channels=6, **c33, padding=(1, 1, 1, 1)),
-                MaxPool(name="pool_1", kernel=(2, 3), stride=(2, 1)),
-                _threshold(1),
-            ],
-        ),
-        (
-            "signed_8_input",
-            case_map(5, 6, 3, signed(8)),
-            [
-                Conv(name="conv_1", out_channels=7, **c33, padding=(0, 1, 2, 0)),
-                _threshold(1),
-                Dense(name="dense_1", out_channels=4),
-            ],
-        ),
-        (
-            "unsigned_4_input",
-            case_map(4, 7, 2, unsigned(4)),
-            [Conv(name="conv_1", out_channels=5, kernel=(2, 3)), _threshold(1)],
-        ),
-        (
-            "levels",
-            case_map(4, 6, 5, bipolar(2)),
-            [
-                Conv(name="conv_1", out_channels=6, kernel=(2, 2)),
-                _threshold(1, 3),
-                MaxPool(name="pool_1", **c22),
-                Dense(name="dense_1", out_channels=9),
-                _threshold(2, 2),
-            ],
-        ),
-        (
-            "ternary",
-            case_map(4, 5, 3, TERNARY),
-            [Conv(name="conv_1", out_channels=6, kernel=(2, 3), weight=TERNARY, padding=(1, 0, 0, 2)), _threshold(1)],
-        ),
-        (
-            "int8",
-            case_map(6, 5, 3, signed(8)),
-            [
-                Conv(name="conv_1", out_channels=4, **c33, weight=signed(8), padding=(1, 1, 1, 1)),
-                AvgPool(name="pool_1", kernel=(3, 2), stride=(2, 1), padding=(0, 1, 2, 0)),
-            ],
-        ),
-        (
-            "threshold_of_the_input",
-            case_map(3, 4, 5, signed(8)),
-            [
-                _threshold(1, 2),
-                MaxPool(name="pool_1", kernel=(2, 1), stride=(1, 2)),
-                Dense(name="dense_1", out_channels=3),
-            ],
-        ),
-        (
-            "small_cnn",
-            case_map(9, 12, 3, signed(8)),
-            [
-                Conv(name="conv_1", out_channels=33, **c33),
-                _threshold(1),
-                MaxPool(name="pool_1", **c22),
-                Conv(name="conv_2", out_channels=31, kernel=(2, 3), padding=(1, 1, 0, 0)),
-                _threshold(2),
-                Dense(name="dense_1", out_channels=70),
-                _threshold(3),
-                Dense(name="dense_2", out_channels=10),
-            ],
-        ),
-    ]
-
-
-def _requantise(n: int, encoding: Encoding, relu: bool = False) -> Requantise:
-    return Requantise(name=f"requantise_{n}", encoding=encoding, relu=relu)
-
-
-def _integer_networks() -> list[tuple[str, Map, list[Layer]]]:
-    s2, s3, s4, s5, s6, s7, s8 = (signed(bits) for bits in range(2, 9))
-    cut = {"kernel": (3, 3), "stride": (2, 2), "padding": (0, 0, 1, 1)}
-    return [
-        ("int_fan_in_1", case_map(1, 1, 1, s8), [Dense(name="dense_1", out_channels=1, weight=s8), _requantise(1, s8)]),
-        ("int_raw", case_map(1, 1, 9, unsigned(8)), [Dense(name="dense_1", out_channels=3, weight=s8)]),
-        (
-            "int_dense_33",
-            case_map(1, 1, 33, unsigned(8)),
-            [
-                Dense(name="dense_1", out_channels=33, weight=s8),
-                _requantise(1, s8, True),
-                Dense(name="dense_2", out_channels=9, weight=s8),
-                _requantise(2, s8),
-                Dense(name="dense_3", out_channels=3, weight=s8),
-            ],
-        ),
-        (
-            "int_dense_of_a_map",
-            case_map(2, 3, 3, s8),
-            [Dense(name="dense_1", out_channels=9, weight=s8), _requantise(1, unsigned(8), True)],
-        ),
-        (
-            "int_conv_1x1",
-            case_map(3, 2, 3, unsigned(2)),
-            [
-                Conv(name="conv_1", out_channels=9, kernel=(1, 1), weight=s3),
-                _requantise(1, unsigned(1)),
-                Conv(name="conv_2", out_channels=1, kernel=(1, 1), weight=s2),
-                _requantise(2, s2),
-            ],
-        ),
-        (
-            "int_conv_strides",
-            case_map(7, 10, 3, s8),
-            [Conv(name="conv_1", out_channels=9, kernel=(3, 2), stride=(2, 3), weight=s5), _requantise(1, s8)],
-        ),
-        (
-            "int_conv_padding",
-            case_map(5, 4, 9, s4),
-            [
-                Conv(name="conv_1", out_channels=3, kernel=(3, 3), padding=(2, 0, 1, 2), weight=s2),
-                _requantise(1, s3, True),
-            ],
-        ),
-        (
-            "int_conv_33",
-            case_map(4, 3, 33, s8),
-            [
-                Conv(name="conv_1", out_channels=33, kernel=(3, 3), weight=s8, padding=(1, 1, 1, 1)),
-                _requantise(1, unsigned(8)),
-                Dense(name="dense_1", out_channels=10, weight=s8),
-            ],
-        ),
-        (
-            "int_max_pool",
-            case_map(6, 7, 1, s8),
-            [
-                Conv(name="conv_1", out_channels=9, kernel=(2, 2), weight=s8),
-                _requantise(1, s8),
-                MaxPool(name="pool_1", kernel=(3, 2), stride=(1, 2), padding=(1, 0, 0, 1)),
-                Conv(name="conv_2", out_channels=3, kernel=(2, 2), weight=s8),
-            ],
-        ),
-        (
-            "int_avg_pool",
-            case_map(7, 6, 3, unsigned(4)),
-            [
-                Conv(name="conv_1", out_channels=9, kernel=(2, 1), weight=s4),
-                _requantise(1, s6),
-                AvgPool(name="pool_1", kernel=(2, 3), stride=(2, 1), padding=(0, 2, 1, 0)),
-                Dense(name="dense_1", out_channels=3, weight=s4),
-                _requantise(2, unsigned(3)),
-            ],
-        ),
-        (
-            "int_pool_last",
-            case_map(5, 8, 3, s8),
-            [
-                Conv(name="conv_1", out_channels=3, kernel=(2, 3), weight=s8),
-                _requantise(1, unsigned(8)),
-                AvgPool(name="pool_1", **cut),
-            ],
-        ),
-        (
-            "int_widths",
-            case_map(6, 5, 3, s2),
-            [
-                Conv(name="conv_1", out_channels=9, kernel=(2, 1), weight=s8),
-                _requantise(1, s3),
-                Conv(name="conv_2", out_channels=3, kernel=(1, 2), weight=s7),
-                _requantise(2, s4, True),
-                Conv(name="conv_3", out_channels=9, kernel=(2, 2), weight=s6),
-                _requantise(3, s5),
-                Conv(name="conv_4", out_channels=3, kernel=(1, 1), weight=s5),
-                _requantise(4, s6),
-                Conv(name="conv_5", out_channels=9, kernel=(1, 2), weight=s4),
-                _requantise(5, s7),
-                Conv(name="conv_6", out_channels=3, kernel=(2, 1), weight=s3),
-                _requantise(6, s8),
-                Dense(name="dense_7", out_channels=3, weight=s2),
-            ],
-        ),
-        (
-            "int_unsigned_widths",
-            case_map(5, 6, 9, unsigned(2)),
-            [
-                Conv(name="conv_1", out_channels=3, kernel=(1, 2), weight=s2),
-                _requantise(1, unsigned(3)),
-                Conv(name="conv_2", out_channels=9, kernel=(2, 1), weight=s3),
-                _requantise(2, unsigned(4), True),
-                Conv(name="conv_3", out_channels=3, kernel=(1, 1), weight=s4),
-                _requantise(3, unsigned(5)),
-                Conv(name="conv_4", out_channels=9, kernel=(2, 2), weight=s5),
-                _requantise(4, unsigned(6)),
-                Conv(name="conv_5", out_channels=3, kernel=(1, 2), weight=s6),
-                _requantise(5, unsigned(7)),
-                Conv(name="conv_6", out_channels=9, kernel=(2, 1), weight=s7),
-                _requantise(6, unsigned(8)),
-                Dense(name="dense_7", out_channels=1, weight=s8),
-            ],
-        ),
-        (
-            "int_small_cnn",
-            case_map(9, 12, 3, s8),
-            [
-                Conv(name="conv_1", out_channels=33, kernel=(3, 3), weight=s8, padding=(1, 1, 1, 1)),
-                _requantise(1, s8, True),
-                MaxPool(name="pool_1", **cut),
-                Conv(name="conv_2", out_channels=9, kernel=(3, 2), weight=s8, padding=(1, 1, 0, 0)),
-                _requantise(2, s8),
-                AvgPool(name="pool_2", **cut),
-                Dense(name="dense_3", out_channels=33, weight=s8),
-                _requantise(3, s8, True),
-                Dense(name="dense_4", out_channels=10, weight=s8),
-            ],
-        ),
-        (
-            "int_zero_point",
-            case_map(5, 6, 3, unsigned(8)),
-            [
-                Conv(name="conv_1", out_channels=9, kernel=(2, 3), weight=s8),
-                Requantise(name="requantise_1", encoding=signed(9), clip=(-200, 55)),
-                AvgPool(name="pool_1", kernel=(2, 2), stride=(1, 2)),
-                Dense(name="dense_2", out_channels=3, weight=s8),
-                Requantise(name="requantise_2", encoding=unsigned(8), clip=(3, 251)),
-            ],
-        ),
-    ]
+CASES = {
+    "fan_in_1": ("1x1x1", "dense_1 5, threshold_1"),
+    "dense_33_31": ("1x1x33", "dense_1 31, threshold_1, dense_2 3"),
+    "dense_of_a_map": ("2x3x5", "dense_1 7, threshold_1"),
+    "conv_1x1": ("3x2x3", "conv_1 4 1x1, threshold_1"),
+    "conv_strides": ("7x10x3", "conv_1 5 3x2 stride=2x3, threshold_1"),
+    "conv_padding": ("5x4x31", "conv_1 6 3x3 padding=2/0/1/2, threshold_1"),
+    "conv_padding_stride": ("6x9x1", "conv_1 33 2x4 stride=3x2 padding=1/3/0/2, threshold_1"),
+    "conv_70_channels": ("4x3x70", "conv_1 9 3x3, threshold_1"),
+    "one_window_with_padding": ("2x2x3", "conv_1 5 2x2 stride=3x3 padding=1/0/0/0, threshold_1"),
+    "max_pool_of_bits": ("6x7x5", "conv_1 6 2x2, threshold_1, max_pool pool_1 3x2 1x2 padding=1/0/0/1"),
+    "max_pool_of_sums": ("7x5x3", "conv_1 6 3x3 padding=1, max_pool pool_1 2x3 2x1, threshold_1"),
+    "signed_8_input": ("5x6x3 s8", "conv_1 7 3x3 padding=0/1/2/0, threshold_1, dense_1 4"),
+    "unsigned_4_input": ("4x7x2 u4", "conv_1 5 2x3, threshold_1"),
+    "levels": (
+        "4x6x5 b2",
+        "conv_1 6 2x2, threshold_1 levels=3, max_pool pool_1 2x2 2x2, dense_1 9, threshold_2 levels=2",
+    ),
+    "ternary": ("4x5x3 ternary", "conv_1 6 2x3 ternary padding=1/0/0/2, threshold_1"),
+    "int8": ("6x5x3 s8", "conv_1 4 3x3 s8 padding=1, avg_pool pool_1 3x2 2x1 padding=0/1/2/0"),
+    "threshold_of_the_input": ("3x4x5 s8", "threshold_1 levels=2, max_pool pool_1 2x1 1x2, dense_1 3"),
+    "small_cnn": (
+        "9x12x3 s8",
+        "conv_1 33 3x3, threshold_1, max_pool pool_1 2x2 2x2, conv_2 31 2x3 padding=1/1/0/0, threshold_2, "
+        "dense_1 70, threshold_3, dense_2 10",
+    ),
+}
+"""Images and layers as tests/graph_text.py has them."""
+INTEGER_CASES = {
+    "int_fan_in_1": ("1x1x1 s8", "dense_1 1 s8, requantise_1 s8"),
+    "int_raw": ("1x1x9 u8", "dense_1 3 s8"),
+    "int_dense_33": (
+        "1x1x33 u8",
+        "dense_1 33 s8, requantise_1 s8 relu=yes, dense_2 9 s8, requantise_2 s8, dense_3 3 s8",
+    ),
+    "int_dense_of_a_map": ("2x3x3 s8", "dense_1 9 s8, requantise_1 u8 relu=yes"),
+    "int_conv_1x1": ("3x2x3 u2", "conv_1 9 1x1 s3, requantise_1 u1, conv_2 1 1x1 s2, requantise_2 s2"),
+    "int_conv_strides": ("7x10x3 s8", "conv_1 9 3x2 s5 stride=2x3, requantise_1 s8"),
+    "int_conv_padding": ("5x4x9 s4", "conv_1 3 3x3 s2 padding=2/0/1/2, requantise_1 s3 relu=yes"),
+    "int_conv_33": ("4x3x33 s8", "conv_1 33 3x3 s8 padding=1, requantise_1 u8, dense_1 10 s8"),
+    "int_max_pool": (
+        "6x7x1 s8",
+        "conv_1 9 2x2 s8, requantise_1 s8, max_pool pool_1 3x2 1x2 padding=1/0/0/1, conv_2 3 2x2 s8",
+    ),
+    "int_avg_pool": (
+        "7x6x3 u4",
+        "conv_1 9 2x1 s4, requantise_1 s6, avg_pool pool_1 2x3 2x1 padding=0/2/1/0, dense_1 3 s4, requantise_2 u3",
+    ),
+    "int_pool_last": ("5x8x3 s8", "conv_1 3 2x3 s8, requantise_1 u8, avg_pool pool_1 3x3 2x2 padding=0/0/1/1"),
+    "int_widths": (
+        "6x5x3 s2",
+        "conv_1 9 2x1 s8, requantise_1 s3, conv_2 3 1x2 s7, requantise_2 s4 relu=yes, conv_3 9 2x2 s6, "
+        "requantise_3 s5, conv_4 3 1x1 s5, requantise_4 s6, conv_5 9 1x2 s4, requantise_5 s7, "
+        "conv_6 3 2x1 s3, requantise_6 s8, dense_7 3 s2",
+    ),
+    "int_unsigned_widths": (
+        "5x6x9 u2",
+        "conv_1 3 1x2 s2, requantise_1 u3, conv_2 9 2x1 s3, requantise_2 u4 relu=yes, conv_3 3 1x1 s4, "
+        "requantise_3 u5, conv_4 9 2x2 s5, requantise_4 u6, conv_5 3 1x2 s6, requantise_5 u7, "
+        "conv_6 9 2x1 s7, requantise_6 u8, dense_7 1 s8",
+    ),
+    "int_small_cnn": (
+        "9x12x3 s8",
+        "conv_1 33 3x3 s8 padding=1, requantise_1 s8 relu=yes, max_pool pool_1 3x3 2x2 padding=0/0/1/1, "
+        "conv_2 9 3x2 s8 padding=1/1/0/0, requantise_2 s8, avg_pool pool_2 3x3 2x2 padding=0/0/1/1, "
+        "dense_3 33 s8, requantise_3 s8 relu=yes, dense_4 10 s8",
+    ),
+    "int_zero_point": (
+        "5x6x3 u8",
+        "conv_1 9 2x3 s8, requantise_1 s9 clip=-200..55, avg_pool pool_1 2x2 1x2, dense_2 3 s8, "
+        "requantise_2 u8 clip=3..251",
+    ),
+}

@@ -58,10 +58,11 @@ BUILDERS |= {"act": act, "depthwise": BUILDERS["depthwise_conv"]}
 """Layers by the kinds' names: "conv conv_1 8 3x3 s8 padding=1" is a convolution of 8 kernels of 3 x 3 weights."""
 
 
-def network_of(source: str, *parts: Any, name: str = "net", builders: Builders = BUILDERS, **named: Any) -> Network:
-    """The network whose image is ``source``, as `map_of` has it, and whose layers are ``parts``, as `layers_of` has
-    them."""
-    return Network(name=name, input=map_of(source), layers=layers_of(parts, builders), **named)
+def network_of(source: str | Map, *parts: Any, name: str = "net", builders: Builders = BUILDERS) -> Network:
+    """The network whose image is ``source``, where it is text as `map_of` has it, and whose layers are ``parts``, as
+    `layers_of` has them."""
+    image = map_of(source) if isinstance(source, str) else source
+    return Network(name=name, input=image, layers=layers_of(parts, builders))
 
 
 def map_of(text: str) -> Map:

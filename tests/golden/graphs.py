@@ -6,10 +6,8 @@ from typing import ClassVar
 from bitloom.golden.encoding import signed
 from bitloom.golden.graph import INPUT
 from bitloom.golden.layer import Layer, Map
-from bitloom.golden.layers.conv import Conv
-from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.network import Network
+from tests.graph_text import network_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,16 +36,12 @@ SOURCE = Map(height=3, width=4, channels=2, encoding=signed(4))
 
 def residual() -> Network:
     """conv_1 is read by conv_2 and, past it, by subtract_3; the input by conv_1 and, past all, by subtract_5."""
-    same = {"kernel": (1, 1), "weight": signed(3)}
-    return Network(
+    return network_of(
+        SOURCE,
+        "conv_1 2 1x1 s3, conv_2 2 1x1 s3",
+        Subtract(name="subtract_3", inputs=("conv_1", "conv_2")),
+        "requantise_4 s4",
+        Subtract(name="subtract_5", inputs=("requantise_4", INPUT)),
+        "dense_6 3 s2",
         name="residual",
-        input=SOURCE,
-        layers=(
-            Conv(name="conv_1", out_channels=2, **same),
-            Conv(name="conv_2", out_channels=2, **same),
-            Subtract(name="subtract_3", inputs=("conv_1", "conv_2")),
-            Requantise(name="requantise_4", encoding=signed(4)),
-            Subtract(name="subtract_5", inputs=("requantise_4", INPUT)),
-            Dense(name="dense_6", out_channels=3, weight=signed(2)),
-        ),
     )

@@ -5,13 +5,11 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from bitloom.golden.encoding import TERNARY, signed
 from bitloom.golden.layer import Layer
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.threshold import Threshold
-from bitloom.golden.network import Model, Network
+from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.plan import plan
@@ -21,8 +19,9 @@ from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.packets import packets
 from bitloom.hls_gen.design.topology import cascade, pipeline, ring
-from tests.cases import case_map, random_images, random_model
+from tests.cases import random_images, random_model
 from tests.errors import value_error
+from tests.graph_text import network_of
 from tests.networks import few_and_many
 
 from .foldings import CASES, ORDERS, changed
@@ -39,22 +38,12 @@ NPUS = (
 
 def deep_model() -> Model:
     """Six layers, some of which make their maps larger, for rings that are passed several times."""
-    near: dict = {"kernel": (3, 3), "padding": (1, 1, 1, 1)}
-    layers: list[Layer] = [
-        Conv(name="conv_1", out_channels=6, **near),
-        Threshold(name="act_1"),
-        Conv(name="conv_2", out_channels=11, **near),
-        Threshold(name="act_2", levels=2),
-        MaxPool(name="pool_2", kernel=(2, 3), stride=(2, 1)),
-        Conv(name="conv_3", out_channels=21, kernel=(2, 1), padding=(1, 0, 1, 0), weight=TERNARY),
-        Threshold(name="act_3"),
-        Conv(name="conv_4", out_channels=5, kernel=(2, 2), stride=(1, 2)),
-        Threshold(name="act_4"),
-        Dense(name="dense_5", out_channels=12),
-        Threshold(name="act_5"),
-        Dense(name="dense_6", out_channels=3),
-    ]
-    network = Network(name="deep", input=case_map(6, 7, 2, signed(8)), layers=tuple(layers))
+    network = network_of(
+        "6x7x2 s8",
+        "conv_1 6 3x3 padding=1, act_1, conv_2 11 3x3 padding=1, act_2 levels=2, max_pool pool_2 2x3 2x1, "
+        "conv_3 21 2x1 ternary padding=1/0/1/0, act_3, conv_4 5 2x2 stride=1x2, act_4, dense_5 12, act_5, dense_6 3",
+        name="deep",
+    )
     return random_model(network, np.random.default_rng(7))
 
 
@@ -173,7 +162,7 @@ def test_rings_of_many_sizes(npu_count, count):
 
 
 def bits_model(*layers: Layer) -> Model:
-    return random_model(Network(name="net", input=case_map(4, 5, 3), layers=layers), np.random.default_rng(2))
+    return random_model(network_of("4x5x3", *layers), np.random.default_rng(2))
 
 
 ROWS = (

@@ -5,16 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bitloom.golden.encoding import BIPOLAR, signed
+from bitloom.golden.encoding import signed
 from bitloom.golden.graph import INPUT
-from bitloom.golden.layer import Map
-from bitloom.golden.layers.add import Add
-from bitloom.golden.layers.conv import Conv
-from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.requantise import Requantise
-from bitloom.golden.layers.threshold import Threshold
-from bitloom.golden.network import Network
 from bitloom.golden.zoo import load
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.copies import with_copies
@@ -33,6 +26,7 @@ from bitloom.hls_gen.design.copy_names import copied, is_copy
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, pipeline, ring
 from tests.errors import value_error
+from tests.graph_text import network_of
 from tests.hls_gen.compiler.graph_cases import BLOCK, SHORTCUT, residual
 from tests.hls_gen.compiler.test_residual import NPU, planned
 from tests.networks import (
@@ -125,10 +119,7 @@ def test_a_copy_holds_what_an_addition_makes():
 
 def test_a_copy_of_bits():
     """Of two levels a channel, after a pool, in a network with pools before and after thresholds."""
-    pool = MaxPool(name="pool_1", kernel=(2, 2), stride=(2, 2))
-    first = (Conv(name="conv_1", out_channels=5, kernel=(3, 3)), Threshold(name="act_1", levels=2), pool)
-    layers = (*first, Dense(name="dense_2", out_channels=3))
-    net = Network(name="bits", input=Map(height=6, width=5, channels=4, encoding=BIPOLAR), layers=layers)
+    net = network_of("6x5x4", "conv_1 5 3x3, act_1 levels=2, max_pool pool_1 2x2 2x2, dense_2 3", name="bits")
     model = random_model(net, 1)
     images = random_images(net, 4, 1)
     segmented_model = segmented(model, CutTarget())
@@ -140,20 +131,9 @@ def test_a_copy_of_bits():
 
 def test_a_copy_of_the_signs_of_integers():
     """A binary NPU hands bits on, also where it adds integers of which they are the signs."""
-
-    def requantised(n, reads):
-        sums = Conv(name=f"conv_{n}", out_channels=4, kernel=(1, 1), inputs=(reads,))
-        return [sums, Requantise(name=f"act_{n}", encoding=signed(5), inputs=(sums.name,))]
-
-    layers = (
-        *requantised(1, INPUT),
-        Threshold(name="sign_1", inputs=("act_1",)),
-        *requantised(2, "sign_1"),
-        Add(name="add_2", encoding=signed(6), inputs=("act_2", "act_1")),
-        Threshold(name="sign_2", inputs=("add_2",)),
-        Dense(name="dense_3", out_channels=3, inputs=("sign_2",)),
-    )
-    net = Network(name="signs", input=Map(height=3, width=2, channels=4, encoding=BIPOLAR), layers=layers)
+    first = "conv_1 4 1x1, act_1 s5, threshold sign_1"
+    second = "conv_2 4 1x1, act_2 s5, add_2 act_2 act_1 s6, threshold sign_2"
+    net = network_of("3x2x4", first, second, "dense_3 3", name="signs")
     model = random_model(net, 1)
     images = random_images(net, 4, 1)
     cut = segmented(model, CutTarget()).cut([Engine()] * 3)

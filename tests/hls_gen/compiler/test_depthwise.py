@@ -12,8 +12,7 @@ from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.grouped import DepthwiseConv, as_plain, ungrouped_weights
 from bitloom.golden.layers.pool import AvgPool, MaxPool
 from bitloom.golden.layers.requantise import Requantise
-from bitloom.golden.layers.threshold import Threshold
-from bitloom.golden.network import Model, Network
+from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.engine_rules import Engine
 from bitloom.hls_gen.compiler.lowering import lower_alone, lowered_for
@@ -21,7 +20,7 @@ from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.memories.memory_map import memory_map
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
-from tests.cases import case_map
+from tests.graph_text import network_of
 from tests.networks import random_images, random_model
 
 NPU = Npu.of(
@@ -52,7 +51,7 @@ def depthwise(number: int, **more: object) -> list[Layer]:
 
 
 def model_of(*layers: Layer, channels: int = 5) -> Model:
-    return random_model(Network(name="net", input=case_map(6, 7, channels, INT8), layers=layers), 1, 32, 31)
+    return random_model(network_of(f"6x7x{channels} s8", *layers), 1, 32, 31)
 
 
 def fused_of(model: Model, npu: Npu = NPU, *, copies: bool = False) -> dict[str, str | None]:
@@ -152,13 +151,7 @@ def test_memories_of_its_own():
 def test_on_the_binary_engine():
     """Its ternary weights hold the zeros."""
     rng = np.random.default_rng(1)
-    layers = (
-        DepthwiseConv(name="conv_1", out_channels=4, kernel=(3, 3), padding=(1, 1, 1, 1)),
-        Threshold(name="threshold_1"),
-        Conv(name="conv_2", out_channels=3, kernel=(1, 1)),
-        Threshold(name="threshold_2"),
-    )
-    network = Network(name="net", input=case_map(5, 6, 4), layers=layers)
+    network = network_of("5x6x4", "depthwise conv_1 4 3x3 padding=1, threshold_1, conv_2 3 1x1, threshold_2")
     arrays = {
         "conv_1": {"weight": rng.choice([-1, 1], (4, 3, 3, 1))},
         "conv_2": {"weight": rng.choice([-1, 1], (3, 1, 1, 4))},

@@ -6,12 +6,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from bitloom.golden.encoding import BIPOLAR, signed
-from bitloom.golden.layer import Map
-from bitloom.golden.layers.conv import Conv, Weighted
-from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.threshold import Threshold
-from bitloom.golden.network import Network
+from bitloom.golden.layers.conv import Weighted
 from bitloom.hls_gen.compiler import lines
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.formed_taps import formable_taps
@@ -25,6 +20,7 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import pipeline
 from bitloom.overlay.fuzz.pick import Pick
 from bitloom.overlay.fuzz.random_networks import IntegerChoices, binary_network, integer_network
+from tests.graph_text import network_of
 from tests.networks import few_and_many, model_of, random_images, random_model
 from tests.random_networks.first_layers import first_layer_network
 from tests.simulated import tally
@@ -79,9 +75,7 @@ def test_a_layer_behind_a_line_former_computes_the_same(npu: Npu, count: int) ->
 
 def test_bits_on_an_npu_with_bit_planes() -> None:
     """An array with bit planes takes integers from its former: of a layer of bits taps are read one by one."""
-    layers = (Conv(name="conv_1", out_channels=8, kernel=(3, 3)),)
-    source = Map(height=8, width=8, channels=3, encoding=BIPOLAR)
-    model = random_model(Network(name="bits", input=source, layers=layers), 1)
+    model = random_model(network_of("8x8x3", "conv_1 8 3x3", name="bits"), 1)
     design = size_memories("bits", [model], Npu.of(kfp=64, planes=8, window_former=True))
     compile_model(model, Manifest.of(design, "0" * 64))
 
@@ -89,21 +83,16 @@ def test_bits_on_an_npu_with_bit_planes() -> None:
 @pytest.mark.parametrize(
     ("stride", "sizes", "together", "ahead"),
     [
-        ((2, 2), {}, 2, True),
-        ((4, 1), {}, 2, False),  # four rows are more than the kernel has
-        ((1, 2), {}, 1, True),
-        ((2, 2), {"former_channels": 3, "former_column": 12, "former_columns": 3, "former_line": 40}, 1, False),
-        ((2, 2), {"former_channels": 6, "former_column": 12, "former_columns": 3, "former_line": 40}, 2, False),
+        ("2x2", {}, 2, True),
+        ("4x1", {}, 2, False),  # four rows are more than the kernel has
+        ("1x2", {}, 1, True),
+        ("2x2", {"former_channels": 3, "former_column": 12, "former_columns": 3, "former_line": 40}, 1, False),
+        ("2x2", {"former_channels": 6, "former_column": 12, "former_columns": 3, "former_line": 40}, 2, False),
     ],
 )
-def test_rows_that_come_side_by_side(
-    stride: tuple[int, int], sizes: dict[str, int], together: int, ahead: bool
-) -> None:
+def test_rows_that_come_side_by_side(stride: str, sizes: dict[str, int], together: int, ahead: bool) -> None:
     """As many as make a frame faster, of those that divide the stride and that a former with sizes has room for."""
-    layers = (
-        Conv(name="conv_1", out_channels=8, kernel=(3, 3), stride=stride, padding=(0, 0, 1, 1), weight=signed(8)),
-    )
-    network = Network(name="rows", input=Map(height=32, width=32, channels=3, encoding=signed(8)), layers=layers)
+    network = network_of("32x32x3 s8", f"conv_1 8 3x3 s8 stride={stride} padding=0/0/1/1", name="rows")
     plans = plan(random_model(network, 1), [INTEGER.changed(kgp=8, **sizes)])
     formed = plans.formed(0)
     assert formed is not None
@@ -112,15 +101,7 @@ def test_rows_that_come_side_by_side(
 
 def test_words_are_as_wide_as_those_of_the_npu_that_reads_them() -> None:
     """A map of 16 channels is a word a position where NPU 1 reads it, and would be four for the NPU behind that."""
-    layers = (
-        Conv(name="conv_1", out_channels=16, kernel=(3, 3)),
-        Threshold(name="act_1"),
-        Conv(name="conv_2", out_channels=5, kernel=(3, 3)),
-        Threshold(name="act_2"),
-        Dense(name="dense", out_channels=4),
-    )
-    source = Map(height=9, width=8, channels=3, encoding=BIPOLAR)
-    model = random_model(Network(name="words", input=source, layers=layers), 1)
+    model = random_model(network_of("9x8x3", "conv_1 16 3x3, act_1, conv_2 5 3x3, act_2, dense 4", name="words"), 1)
     former = Npu.of(kfp=48, kgp=4, ol=2, pool=False, shift_bits=0, window_former=True)
     npus = pipeline([former, former, former.changed(kfp=4, window_former=False)])
     assert plan(model, size_memories("words", [model], npus).npus).formed(1) is not None

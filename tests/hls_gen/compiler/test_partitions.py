@@ -8,14 +8,10 @@ import numpy as np
 import pytest
 
 from bitloom.golden import zoo
-from bitloom.golden.encoding import signed, unsigned
+from bitloom.golden.encoding import signed
 from bitloom.golden.graph import INPUT
 from bitloom.golden.kernels import packed
-from bitloom.golden.layer import Map
-from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.conv import Conv, Weighted
-from bitloom.golden.layers.grouped import DepthwiseConv
-from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.network import Model, Network
 from bitloom.golden.zoo.mlperf_tiny import seeded
 from bitloom.hls_gen.compiler.choices import CompileChoices
@@ -31,6 +27,7 @@ from bitloom.hls_gen.design.topology import ring
 from bitloom.overlay.fuzz.pick import Pick
 from bitloom.overlay.fuzz.random_networks import binary_network, depthwise_network, grouped_network
 from tests.errors import value_error
+from tests.graph_text import network_of
 from tests.networks import BYTES, few_and_many, random_images, random_model
 from tests.random_networks.blocks import residual_network
 from tests.random_networks.graphs import graph_network
@@ -169,22 +166,9 @@ def test_copies_of_channels_need_no_wider_weights_than_the_network():
 
 def residual() -> Model:
     """A convolution, and a residual block of two."""
-
-    def layers(n, encoding):
-        sizes = {"out_channels": 8, "kernel": (3, 3), "padding": (1, 1, 1, 1), "weight": signed(8)}
-        return [Conv(name=f"conv_{n}", **sizes), Requantise(name=f"requantise_{n}", encoding=encoding)]
-
-    network = Network(
-        name="block",
-        input=Map(height=6, width=5, channels=3, encoding=unsigned(8)),
-        layers=(
-            *layers(1, unsigned(8)),
-            *layers(2, unsigned(8)),
-            *layers(3, signed(9)),
-            Add(name="add_4", inputs=("requantise_1", "requantise_3"), encoding=unsigned(8)),
-        ),
-    )
-    return seeded(network)
+    encodings = ("u8", "u8", "s9")
+    blocks = (f"conv_{n} 8 3x3 s8 padding=1, requantise_{n} {kind}" for n, kind in enumerate(encodings, 1))
+    return seeded(network_of("6x5x3 u8", *blocks, "add_4 requantise_1 requantise_3 u8", name="block"))
 
 
 ONE = "slices are of one convolution or dense layer, and of what computes each channel by itself"
@@ -250,18 +234,8 @@ def test_on_the_virtual_board(stall):
 
 def begins() -> tuple[Model, CompileChoices, Design]:
     """A network that begins with a depthwise convolution, in slices of which none reads the whole image."""
-    same = {"kernel": (3, 3), "padding": (1, 1, 1, 1), "weight": signed(8)}
-    network = Network(
-        name="begins",
-        input=Map(height=5, width=4, channels=10, encoding=unsigned(8)),
-        layers=(
-            DepthwiseConv(name="depthwise_1", out_channels=10, **same),
-            Requantise(name="requantise_1", encoding=unsigned(8)),
-            Conv(name="conv_2", out_channels=6, **same),
-            Requantise(name="requantise_2", encoding=unsigned(8)),
-        ),
-    )
-    model = seeded(network)
+    layers = "depthwise_1 10 3x3 s8 padding=1, requantise_1 u8, conv_2 6 3x3 s8 padding=1, requantise_2 u8"
+    model = seeded(network_of("5x4x10 u8", layers, name="begins"))
     choices = CompileChoices(partitions={"depthwise_1": 3, "conv_2": 1})
     return model, choices, size_memories("begins", [model], NPU.changed(depthwise=True), choices)
 

@@ -5,22 +5,16 @@ import numpy as np
 import pytest
 
 from bitloom.golden import zoo
-from bitloom.golden.encoding import unsigned
 from bitloom.golden.graph import INPUT
-from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
 from bitloom.hls_gen.compiler.lowering import lower_alone
 from bitloom.hls_gen.compiler.segments import segments
 from bitloom.hls_gen.compiler.workloads import CutTarget
-from tests.cases import case_map, random_model
+from tests.cases import random_model
 from tests.errors import value_error
+from tests.graph_text import network_of
 
-BINARISED = Network(
-    name="n",
-    input=case_map(2, 3, 2, unsigned(4)),
-    layers=(Threshold(name="first"), Dense(name="dense_1", out_channels=3), Threshold(name="threshold_1")),
-)
+BINARISED = network_of("2x3x2 u4", "threshold first, dense_1 3, threshold_1", name="n")
 
 
 def test_segments_of_digits_cnn():
@@ -59,8 +53,6 @@ def test_networks_without_segments_are_refused():
 @pytest.mark.parametrize("accumulate", ["popcount", "or"])
 def test_sums_that_leave(accumulate):
     """Without an activation sums are the result; what is accumulated by OR are bits."""
-    network = Network(
-        name="n", input=case_map(1, 1, 4), layers=(Dense(name="d", out_channels=3, accumulate=accumulate),)
-    )
+    network = network_of("1x1x4", f"dense d 3 accumulate={accumulate}", name="n")
     (workload,) = lower_alone(random_model(network, np.random.default_rng(1))).workloads
     assert workload.raw == (accumulate == "popcount")

@@ -7,13 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from bitloom.golden.encoding import BIPOLAR
-from bitloom.golden.layer import Layer, Map
+from bitloom.golden.layer import Layer
 from bitloom.golden.layers.accumulate import Accumulator
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.threshold import Threshold
-from bitloom.golden.network import Model, Network
+from bitloom.golden.network import Model
 from bitloom.hls_gen.check import check as check_rules
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.sizing import size_memories
@@ -27,6 +25,7 @@ from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.overlay.virtual.sim import lint
 from tests.cases import random_model
 from tests.errors import value_error
+from tests.graph_text import network_of
 from tests.overlay.build.board_cases import ACCUMULATORS
 
 from .bench import Bench, together
@@ -245,8 +244,7 @@ def test_verilog_is_clean(name):
 
 
 def one_layer(layer: Layer) -> Model:
-    network = Network(name="net", input=Map(height=2, width=3, channels=4, encoding=BIPOLAR), layers=(layer,))
-    return random_model(network, np.random.default_rng(0))
+    return random_model(network_of("2x3x4", layer), np.random.default_rng(0))
 
 
 def dense_model(accumulate: str, **more: int) -> Model:
@@ -291,12 +289,7 @@ def test_words_that_do_not_fit_the_lanes(word, npu, message):
 
 def test_a_word_in_two_groups_of_lanes_does_not_fit_them():
     """A kernel group of five leaves its last channel alone in a step of two, and so does the next group its first."""
-    layers = (
-        Conv(name="conv", out_channels=6, kernel=(1, 1)),
-        Threshold(name="act"),
-        Dense(name="dense", out_channels=2, accumulate="or_words", word_channels=2),
-    )
-    network = Network(name="net", input=Map(height=1, width=1, channels=4, encoding=BIPOLAR), layers=layers)
+    network = network_of("1x1x4", "conv 6 1x1, act, dense 2 accumulate=or_words word_channels=2")
     model = random_model(network, np.random.default_rng(0))
     with value_error(
         "dense: each word of 2 channels must fill a group of word_lanes = 2 lanes alone, got [[0, 0], [1, 1], [2, -1], "

@@ -10,11 +10,8 @@ from veriloggen import Cat
 
 from bitloom.golden.encoding import Array, signed
 from bitloom.golden.layer import Map
-from bitloom.golden.layers.conv import Conv
-from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.lookup import Lookup
-from bitloom.golden.layers.requantise import Requantise
-from bitloom.golden.network import Model, Network
+from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler import actions
 from bitloom.hls_gen.compiler.actions import WIDTHS, UnitAction
 from bitloom.hls_gen.compiler.plan import plan
@@ -27,6 +24,7 @@ from bitloom.hls_gen.rtl.primitives.block import Block, bits, choose, sign_exten
 from bitloom.hls_gen.rtl.primitives.memory import LoadBus
 from bitloom.hls_gen.rtl.primitives.text import Header
 from bitloom.hls_gen.rtl.results.results import LANES
+from tests.graph_text import network_of
 from tests.networks import random_model
 from tests.rows import npu_rows
 from tests.simulated import compare
@@ -97,19 +95,18 @@ def moves_unit(monkeypatch):
 
 
 def model() -> Model:
-    layers = (
-        Conv(name="conv_1", out_channels=5, kernel=(2, 2), weight=signed(4)),
-        Requantise(name="act_1", encoding=signed(8)),
-        Moved(name="moved_1", encoding=signed(BITS)),
-        Conv(name="conv_2", out_channels=6, kernel=(1, 1), weight=signed(4)),
-        Requantise(name="act_2", encoding=signed(8)),
-        Conv(name="conv_3", out_channels=5, kernel=(1, 1), weight=signed(4)),
-        Requantise(name="act_3", encoding=signed(8)),
-        Moved(name="moved_3", encoding=signed(BITS)),
-        Dense(name="dense", out_channels=3, weight=signed(4)),
+    return random_model(
+        network_of(
+            "5x4x3 s8",
+            "conv_1 5 2x2 s4, act_1 s8",
+            Moved(name="moved_1", encoding=signed(BITS)),
+            "conv_2 6 1x1 s4, act_2 s8, conv_3 5 1x1 s4, act_3 s8",
+            Moved(name="moved_3", encoding=signed(BITS)),
+            "dense 3 s4",
+        ),
+        3,
+        32,
     )
-    source = Map(height=5, width=4, channels=3, encoding=signed(8))
-    return random_model(Network(name="net", input=source, layers=layers), 3, 32)
 
 
 def test_each_has_a_module():

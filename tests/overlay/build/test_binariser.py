@@ -11,10 +11,6 @@ from bitloom.driver.accelerator import Accelerator
 from bitloom.golden.encoding import BIPOLAR, Encoding, signed, unsigned
 from bitloom.golden.kernels import packed
 from bitloom.golden.layer import Map
-from bitloom.golden.layers.conv import Conv
-from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.pool import MaxPool
-from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.manifest import Manifest
@@ -25,20 +21,19 @@ from bitloom.overlay.build.build import Build, build
 from bitloom.overlay.build.run import Conditions, run
 from bitloom.overlay.virtual.board import activate
 from tests.errors import value_error
+from tests.graph_text import network_of
 from tests.networks import random_images, random_model
 
 FOLDING = Npu.of(kfp=6, kgp=4, pfp=3, ol=2, acc_bits=16, binariser_bits=9, kernel_binariser=True)
 
 
 def network(name: str, encoding: Encoding, binarise: bool) -> Network:
-    layers = (
-        *([Threshold(name="entry")] if binarise else []),
-        Conv(name="conv_1", out_channels=9, kernel=(3, 2), padding=(1, 0, 1, 1)),
-        Threshold(name="act_1"),
-        MaxPool(name="pool_1", kernel=(2, 2), stride=(2, 2)),
-        Dense(name="dense_2", out_channels=5),
+    return network_of(
+        Map(height=6, width=5, channels=7, encoding=encoding),
+        "threshold entry" * binarise,
+        "conv_1 9 3x2 padding=1/0/1/1, act_1, max_pool pool_1 2x2 2x2, dense_2 5",
+        name=name,
     )
-    return Network(name=name, input=Map(height=6, width=5, channels=7, encoding=encoding), layers=layers)
 
 
 KINDS = {"unsigned_8": unsigned(8), "signed_3": signed(3), "binary": BIPOLAR, "planes": signed(4)}

@@ -11,11 +11,10 @@ import pytest
 from click.testing import CliRunner
 
 from bitloom.golden import zoo as networks
-from bitloom.golden.encoding import BIPOLAR, signed, unsigned
+from bitloom.golden.encoding import BIPOLAR, signed
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.threshold import Threshold
-from bitloom.golden.network import Network
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.flat import CHOSEN
@@ -28,8 +27,9 @@ from bitloom.overlay.build.run import run
 from bitloom.overlay.build.small_npu import INTEGER
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.cli.options import design_options, folding_options, wanted_of
-from tests.cases import case_map, random_model
+from tests.cases import random_model
 from tests.errors import value_error
+from tests.graph_text import network_of
 from tests.paths import ROOT
 
 FOLDING_PAGE = ROOT / "docs" / "how-to" / "folding.md"
@@ -87,8 +87,7 @@ def test_a_folding_without_bit_planes_runs_a_network_of_bits(tmp_path: Path, wor
     """The default NPU has shifts for bit planes, which PEs that OR or collect can't have: nobody asked for them."""
     conv = Conv(name="conv_1", out_channels=8, kernel=(2, 2), **layer)
     act = [] if layer.get("accumulate") == "or" else [Threshold(name="act_1")]
-    layers = (conv, *act, Dense(name="dense", out_channels=3, **layer))
-    network = Network(name="bits", input=case_map(6, 5, 4, BIPOLAR), layers=layers)
+    network = network_of("6x5x4", conv, *act, Dense(name="dense", out_channels=3, **layer), name="bits")
     model = random_model(network, np.random.default_rng(0))
     design = chosen_design(model, asked(*words.split())).design("bits", [model])
     assert {(npu.array.planes, npu.value("shift_bits")) for npu in design.npus} == {(0, 0)}
@@ -191,12 +190,7 @@ def test_a_pipeline_of_both_engines() -> None:
 def test_a_pipeline_of_both_engines_whose_binary_npu_reads_integers() -> None:
     """It is the default, as no NPU has both engines. The NPU of the first layer has shifts for the input's bit planes,
     and the network compiles for it."""
-    layers = (
-        Conv(name="conv_1", out_channels=5, kernel=(2, 2)),
-        Threshold(name="act_1", levels=2),
-        Dense(name="dense_2", out_channels=3, weight=signed(4)),
-    )
-    network = Network(name="integers", input=case_map(5, 4, 3, signed(8)), layers=layers)
+    network = network_of("5x4x3 s8", "conv_1 5 2x2, act_1 levels=2, dense_2 3 s4", name="integers")
     model = random_model(network, np.random.default_rng(0))
     npus = chosen_design(model).npus
     assert npus == chosen_design(model, asked("--topology", "pipeline")).npus
@@ -316,7 +310,6 @@ def test_bit_exact(words: str, tmp_path: Path) -> None:
 def test_images_of_a_camera(engine: str, field: str, value: int) -> None:
     """Values of 0..255 as they are need a bit more than signed ones."""
     weight = signed(8) if engine == "integer" else BIPOLAR
-    layers = (Dense(name="dense_1", out_channels=3, weight=weight),)
-    network = Network(name="images", input=case_map(5, 6, 3, unsigned(8)), layers=layers)
+    network = network_of("5x6x3 u8", Dense(name="dense_1", out_channels=3, weight=weight), name="images")
     model = random_model(network, np.random.default_rng(5))
     assert chosen_design(model).npus[0].value(field) == value

@@ -10,13 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from bitloom.golden import zoo
-from bitloom.golden.encoding import BIPOLAR, TERNARY, signed
 from bitloom.golden.file import save
-from bitloom.golden.layers.conv import Conv
-from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.pool import MaxPool
-from bitloom.golden.layers.threshold import Threshold
-from bitloom.golden.network import Model, Network
+from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.lowering import lowered_for
 from bitloom.hls_gen.compiler.sharing import weight_copies
 from bitloom.hls_gen.compiler.sizing import size_memories
@@ -31,22 +26,20 @@ from bitloom.overlay.build.run import run
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.platform.boards import board
 from bitloom.overlay.virtual.sim import lint
-from tests.cases import case_map, random_images, random_model
+from tests.cases import random_images, random_model
+from tests.graph_text import network_of
 
 FRAMES = 4
 
 
 def small() -> Model:
     """Integers at first, then maps of 2 bits a value, with a pool between."""
-    layers = (
-        Conv(name="conv_1", out_channels=7, kernel=(2, 3), padding=(1, 0, 0, 1), weight=TERNARY),
-        Threshold(name="act_1", levels=2),
-        MaxPool(name="pool_1", kernel=(2, 1), stride=(2, 1)),
-        Conv(name="conv_2", out_channels=6, kernel=(2, 2), weight=TERNARY),
-        Threshold(name="act_2", levels=2),
-        Dense(name="dense", out_channels=3, weight=TERNARY),
+    network = network_of(
+        "5x4x2 s3",
+        "conv_1 7 2x3 ternary padding=1/0/0/1, act_1 levels=2, max_pool pool_1 2x1 2x1, "
+        "conv_2 6 2x2 ternary, act_2 levels=2, dense 3 ternary",
+        name="small",
     )
-    network = Network(name="small", input=case_map(5, 4, 2, signed(3)), layers=layers)
     return random_model(network, np.random.default_rng(1))
 
 
@@ -64,14 +57,7 @@ def test_a_small_network_of_two_bits(tmp_path: Path) -> None:
 
 def mixed() -> Model:
     """Maps of 1, 3 and 2 bits a value."""
-    layers = (
-        Conv(name="conv_1", out_channels=8, kernel=(3, 3)),
-        Threshold(name="act_1", levels=3),
-        Conv(name="conv_2", out_channels=8, kernel=(2, 2)),
-        Threshold(name="act_2", levels=2),
-        Dense(name="dense", out_channels=3),
-    )
-    network = Network(name="mixed", input=case_map(6, 5, 4, BIPOLAR), layers=layers)
+    network = network_of("6x5x4", "conv_1 8 3x3, act_1 levels=3, conv_2 8 2x2, act_2 levels=2, dense 3", name="mixed")
     return random_model(network, np.random.default_rng(1))
 
 

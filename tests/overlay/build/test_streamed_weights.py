@@ -12,13 +12,8 @@ import pytest
 from bitloom.driver.accelerator import Accelerator
 from bitloom.driver.errors import PacketError, Timeout
 from bitloom.golden import zoo as named
-from bitloom.golden.encoding import signed
 from bitloom.golden.kernels import packed
-from bitloom.golden.layer import Map
-from bitloom.golden.layers.conv import Conv
-from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.requantise import Requantise
-from bitloom.golden.network import Model, Network
+from bitloom.golden.network import Model
 from bitloom.golden.zoo import digits
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.plan import plan
@@ -34,6 +29,7 @@ from bitloom.overlay.virtual.board import activate
 from tests.cases import random_images as images_of
 from tests.cases import random_model as model_of
 from tests.errors import value_error
+from tests.graph_text import network_of
 from tests.simulated import overlay
 
 
@@ -87,18 +83,13 @@ def test_weights_are_loaded_while_layers_are_computed(model: Model, build: build
 # Memories for exactly the two layers in use, and for one
 
 
-LAYERS = (
-    Conv(name="conv_1", out_channels=5, kernel=(3, 2), padding=(1, 1, 0, 0), weight=signed(4)),
-    Requantise(name="requantise_1", encoding=signed(6), relu=True),
-    Conv(name="conv_2", out_channels=9, kernel=(2, 2), weight=signed(5)),
-    Requantise(name="requantise_2", encoding=signed(6), relu=True),
-    Conv(name="conv_3", out_channels=8, kernel=(2, 3), stride=(2, 1), weight=signed(5)),
-    Requantise(name="requantise_3", encoding=signed(6), relu=True),
-    Dense(name="fc_1", out_channels=14, weight=signed(5)),
-    Requantise(name="requantise_4", encoding=signed(6), relu=True),
-    Dense(name="fc_2", out_channels=6, weight=signed(3)),
+NETWORK = network_of(
+    "6x5x4 s6",
+    "conv_1 5 3x2 s4 padding=1/1/0/0, requantise_1 s6 relu=yes, conv_2 9 2x2 s5, "
+    "requantise_2 s6 relu=yes, conv_3 8 2x3 s5 stride=2x1, requantise_3 s6 relu=yes, "
+    "dense fc_1 14 s5, requantise_4 s6 relu=yes, dense fc_2 6 s3",
+    name="five",
 )
-NETWORK = Network(name="five", input=Map(height=6, width=5, channels=4, encoding=signed(6)), layers=LAYERS)
 INTEGER = Npu.of(engine="integer", feature_bits=6, weight_bits=5, shift_bits=0, acc_bits=20, kfp=3, kgp=4, pfp=2, ol=2)
 
 

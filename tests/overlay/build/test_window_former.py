@@ -2,12 +2,6 @@
 
 import numpy as np
 
-from bitloom.golden.encoding import BIPOLAR, unsigned
-from bitloom.golden.layer import Map
-from bitloom.golden.layers.conv import Conv
-from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.threshold import Threshold
-from bitloom.golden.network import Network
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.flow import simulate
 from bitloom.hls_gen.compiler.plan import plan
@@ -17,20 +11,14 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import pipeline
 from bitloom.overlay.build.reference_designs import binary_npu
 from tests.cases import random_model
+from tests.graph_text import network_of
 from tests.simulated import compare
 
 
 def test_maps_of_several_bits_a_channel_come_level_after_level() -> None:
     """A position's lanes are then in another order than its channels, and so are the lanes of a window."""
-    layers = (
-        Conv(name="conv_1", out_channels=4, kernel=(3, 3)),
-        Threshold(name="act_1", levels=2),
-        Conv(name="conv_2", out_channels=9, kernel=(3, 3)),
-        Threshold(name="act_2"),
-        Dense(name="dense", out_channels=5),
-    )
-    source = Map(height=9, width=8, channels=3, encoding=BIPOLAR)
-    model = random_model(Network(name="levels", input=source, layers=layers), np.random.default_rng(3))
+    network = network_of("9x8x3", "conv_1 4 3x3, act_1 levels=2, conv_2 9 3x3, act_2, dense 5", name="levels")
+    model = random_model(network, np.random.default_rng(3))
     folding = Npu.of(kfp=24, kgp=4, ol=2, pool=False, pfp=1, window_former=True)
     design = size_memories("levels", [model], pipeline([folding] * 3))
     formed = plan(model, design.npus).formed(1)
@@ -42,15 +30,8 @@ def test_maps_of_several_bits_a_channel_come_level_after_level() -> None:
 def test_a_window_a_beat() -> None:
     """Formers that give a word a window, and tuple memories in which the next word has a place while that of the word
     before is given back: a frame takes as many cycles as it has positions."""
-    layers = (
-        Conv(name="conv_1", out_channels=4, kernel=(3, 3)),
-        Threshold(name="act_1"),
-        Conv(name="conv_2", out_channels=5, kernel=(3, 3)),
-        Threshold(name="act_2"),
-        Dense(name="dense", out_channels=5),
-    )
-    source = Map(height=12, width=12, channels=2, encoding=unsigned(4))
-    model = random_model(Network(name="beats", input=source, layers=layers), np.random.default_rng(3))
+    network = network_of("12x12x2 u4", "conv_1 4 3x3, act_1, conv_2 5 3x3, act_2, dense 5", name="beats")
+    model = random_model(network, np.random.default_rng(3))
     formed = {"window_former": True, "accumulators": 8}
     first, second = binary_npu(108, 4, 4, planes=5, **formed), binary_npu(36, 5, 5, **formed)
     choices = CompileChoices(chunk="rows:1")

@@ -3,13 +3,7 @@
 import pytest
 
 from bitloom.golden import zoo
-from bitloom.golden.encoding import BIPOLAR
-from bitloom.golden.layer import Map
-from bitloom.golden.layers.conv import Conv
-from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.pool import MaxPool
-from bitloom.golden.layers.threshold import Threshold
-from bitloom.golden.network import Network
+from bitloom.golden.network import Model
 from bitloom.golden.zoo import mlperf_tiny
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.fitted import with_tuple_parts
@@ -24,6 +18,7 @@ from bitloom.overlay.explore.demands import layers, possible_engines
 from bitloom.overlay.explore.one_npu import OUT
 from bitloom.overlay.fuzz.pick import Pick
 from bitloom.overlay.study.mlperf_tiny import NPU as TINY
+from tests.graph_text import network_of
 from tests.networks import random_model
 from tests.npus import integer_npu
 from tests.replay.networks import KINDS
@@ -31,14 +26,9 @@ from tests.replay.networks import KINDS
 NPU = Npu.of(kfp=8, kgp=8, pfp=8, ol=8)
 
 
-def network(dilation: tuple[int, int]) -> Network:
-    layers = (
-        Conv(name="conv_1", out_channels=24, kernel=(3, 3), dilation=dilation),
-        Threshold(name="threshold_1"),
-        MaxPool(name="pool_1", kernel=(3, 3), stride=(2, 2)),
-        Dense(name="dense_2", out_channels=4),
-    )
-    return Network(name="pooled", input=Map(height=12, width=12, channels=8, encoding=BIPOLAR), layers=layers)
+def pooled(side: int, conv: str, pool: str) -> Model:
+    layers = f"conv_1 {conv}, threshold_1, max_pool pool_1 {pool}, dense_2 4"
+    return random_model(network_of(f"{side}x{side}x8", layers, name="pooled"), 0)
 
 
 @pytest.mark.parametrize(
@@ -47,25 +37,18 @@ def network(dilation: tuple[int, int]) -> Network:
 )
 def test_rows_that_come_for_a_row_of_windows(map_order: str, size: int, stride: int, rows: int) -> None:
     """As many as the stride, where a map of 6 rows comes row after row and has several windows."""
-    layers_of = (
-        Conv(name="conv_1", out_channels=4, kernel=(1, 1)),
-        Threshold(name="threshold_1"),
-        MaxPool(name="pool_1", kernel=(size, size), stride=(stride, stride)),
-        Dense(name="dense_2", out_channels=4),
-    )
-    source = Map(height=6, width=6, channels=8, encoding=BIPOLAR)
-    model = random_model(Network(name="pooled", input=source, layers=layers_of), 0)
+    model = pooled(6, "4 1x1", f"{size}x{size} {stride}x{stride}")
     assert layers(model, map_order)[0].pool_burst == rows
 
 
-@pytest.mark.parametrize("dilation", [(1, 1), (2, 2)])
+@pytest.mark.parametrize("dilation", [1, 2])
 @pytest.mark.parametrize("map_order", ["pull", "raster"])
 @pytest.mark.parametrize("raster", [False, True])
 def test_cycles_of_sequencers_are_those_of_the_flow_model(raster, map_order, dilation):
     """By tables a sequencer takes a cycle for each tuple that no tap of a window reads: also where it has counters, but
     none that run through the windows, since these are dilated."""
     npu = NPU.changed(raster=raster)
-    model = random_model(network(dilation), 0)
+    model = pooled(12, f"24 3x3 dilation={dilation}", "3x3 2x2")
     flow = of_plan.layers(plan(model, [npu], CompileChoices(map_order=map_order)))[0]
     demand = layers(model, map_order)[0]
     assert flow.pool is not None

@@ -10,13 +10,7 @@ from click.testing import CliRunner
 
 from bitloom.golden import file
 from bitloom.golden import zoo as networks
-from bitloom.golden.encoding import signed
-from bitloom.golden.layer import Layer
-from bitloom.golden.layers.conv import Conv
-from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.requantise import Requantise
-from bitloom.golden.layers.threshold import Threshold
-from bitloom.golden.network import Model, Network
+from bitloom.golden.network import Model
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.run import run
 from bitloom.overlay.cli.group import bitloom
@@ -32,8 +26,8 @@ from bitloom.overlay.explore.search import Effort, explore
 from bitloom.overlay.explore.stores_in_use import run_flow
 from bitloom.overlay.explore.task import candidate_of
 from bitloom.overlay.explore.variations import SETTINGS, MapSetting
-from tests.cases import case_map
 from tests.errors import value_error
+from tests.graph_text import network_of
 from tests.networks import random_images, random_model
 
 COUNTERS = MapSetting("raster", counters=True)
@@ -42,25 +36,14 @@ FRAMES = 4
 
 def ends() -> Model:
     """A small network whose first and last layers have weights of 8 bits."""
-    chain = [
-        Conv(name="conv_1", out_channels=6, kernel=(2, 2), weight=signed(8)),
-        Threshold(name="act_1"),
-        Conv(name="conv_2", out_channels=8, kernel=(2, 3)),
-        Threshold(name="act_2"),
-        Dense(name="dense", out_channels=5, weight=signed(8)),
-    ]
-    network = Network(name="ends", input=case_map(8, 7, 2, signed(8)), layers=chain)
+    network = network_of("8x7x2 s8", "conv_1 6 2x2 s8, act_1, conv_2 8 2x3, act_2, dense 5 s8", name="ends")
     return random_model(network, 3, 32)
 
 
 def kernels() -> Model:
     """A network whose kernels take most of its memory: five layers of as many weights on maps that are small."""
-    chain: list[Layer] = []
-    for n in range(5):
-        chain.append(Conv(name=f"conv_{n}", out_channels=32, kernel=(2, 2), weight=signed(8)))
-        chain.append(Requantise(name=f"act_{n}", encoding=signed(8), relu=True))
-    chain.append(Dense(name="dense", out_channels=5, weight=signed(8)))
-    return random_model(Network(name="kernels", input=case_map(6, 7, 32, signed(8)), layers=chain), 3, 32)
+    chain = [f"conv_{n} 32 2x2 s8, act_{n} s8 relu=yes" for n in range(5)]
+    return random_model(network_of("6x7x32 s8", *chain, "dense 5 s8", name="kernels"), 3, 32)
 
 
 def ring_of(model: Model, mapping: Sequence[int], interval: int, setting: MapSetting = SETTINGS[0]) -> Candidate:

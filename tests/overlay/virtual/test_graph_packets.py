@@ -8,14 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bitloom.golden.encoding import BIPOLAR, signed
-from bitloom.golden.graph import INPUT
-from bitloom.golden.layers.add import Add
-from bitloom.golden.layers.concat import Concat
-from bitloom.golden.layers.conv import Conv
-from bitloom.golden.layers.requantise import Requantise
-from bitloom.golden.layers.threshold import Threshold
-from bitloom.golden.network import Network
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.headers import BAD_ORDER, BAD_PROGRAM, BAD_RANGE, PacketHeader
@@ -25,7 +17,7 @@ from bitloom.hls_gen.design.packets import frame_header, renumber, split_packets
 from bitloom.hls_gen.design.signature import loads_signature
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.virtual.sim import Simulation
-from tests.cases import case_map
+from tests.graph_text import network_of
 from tests.networks import random_images, random_model
 from tests.npus import integer_npu
 from tests.overlay.virtual.test_packet_faults import SPARE, Rig, noticed, right_again
@@ -33,30 +25,11 @@ from tests.overlay.virtual.test_packet_faults import SPARE, Rig, noticed, right_
 FRAMES = 2
 
 
-def conv(name: str, reads: str, channels: int = 4, encoding=BIPOLAR) -> tuple[Conv, Requantise]:
-    """A convolution and its requantisation, which is called after it."""
-    act = Requantise(name=name.replace("conv", "act"), encoding=signed(6), inputs=(name,))
-    return Conv(name=name, out_channels=channels, kernel=(1, 1), weight=encoding, inputs=(reads,)), act
-
-
-INTEGER_LAYERS = (
-    *conv("conv_1", INPUT, 4, signed(4)),
-    *conv("conv_2", "act_1", 5, signed(4)),
-    Concat(name="concat_3", inputs=("act_1", "act_2")),
-    *conv("conv_4", "concat_3", 4, signed(4)),
-    *conv("conv_5", "act_4", 4, signed(4)),
-    Add(name="add_6", encoding=signed(6), inputs=("act_4", "act_5")),
-)
-INTEGERS = Network(name="integers", input=case_map(2, 3, 3, signed(5)), layers=INTEGER_LAYERS)
-SIGN_LAYERS = (
-    *conv("conv_1", INPUT),
-    Threshold(name="sign_1"),
-    *conv("conv_2", "sign_1"),
-    Add(name="add_2", encoding=signed(6), inputs=("act_2", "act_1")),
-    Threshold(name="sign_2"),
-    Conv(name="conv_3", out_channels=3, kernel=(1, 1), inputs=("sign_2",)),
-)
-SIGNS = Network(name="signs", input=case_map(2, 3, 4), layers=SIGN_LAYERS)
+FIRST = "conv_1 4 1x1 s4, act_1 s6, conv_2 5 1x1 s4, act_2 s6, concat_3 act_1 act_2"
+SECOND = "conv_4 4 1x1 s4, act_4 s6, conv_5 4 1x1 s4, act_5 s6, add_6 act_4 act_5 s6"
+INTEGERS = network_of("2x3x3 s5", FIRST, SECOND, name="integers")
+OF_BITS = "conv_1 4 1x1, act_1 s6, threshold sign_1, conv_2 4 1x1, act_2 s6, add_2 act_2 act_1 s6"
+SIGNS = network_of("2x3x4", OF_BITS, "threshold sign_2, conv_3 3 1x1", name="signs")
 WIDE = integer_npu(6, 5, 20, kfp=2, kgp=4, pfp=2, ol=2)
 RIGS = {
     "integers": (INTEGERS, WIDE, ("inputs", "additions", "scales")),

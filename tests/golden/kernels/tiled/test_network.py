@@ -11,13 +11,14 @@ from bitloom.golden.kernels.tiled.network import PackedNetwork, PackedPool
 from bitloom.golden.kernels.tiled.plan import KERNELS
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.pool import MaxPool, MinPool
+from bitloom.golden.layers.pool import MinPool
 from bitloom.golden.layers.threshold import Threshold
-from bitloom.golden.network import Model, Network
+from bitloom.golden.network import Model
 from bitloom.golden.window import Window
 from tests.cases import case_map, random_images, random_model
 from tests.errors import value_error
 from tests.golden.kernels.tiled import check, fiber
+from tests.graph_text import network_of
 
 from .cases import case
 
@@ -65,19 +66,9 @@ def test_pools_by_fibers(seed, word_bits):
 
 def model() -> Model:
     """An integer input; a padded pool of bits; raw sums at the end."""
-    layers = (
-        Conv(name="conv_1", out_channels=33, kernel=(2, 2)),
-        Threshold(name="threshold_1"),
-        Conv(name="conv_2", out_channels=35, kernel=(3, 2), padding=(1, 1, 1, 0)),
-        Threshold(name="threshold_2"),
-        MaxPool(name="pool_2", kernel=(2, 2), stride=(1, 2), padding=(0, 1, 1, 0)),
-        Conv(name="conv_3", out_channels=40, kernel=(2, 2)),
-        Threshold(name="threshold_3"),
-        Dense(name="dense", out_channels=7),
-    )
-    return random_model(
-        Network(name="net", input=case_map(9, 8, 3, signed(4)), layers=layers), np.random.default_rng(4)
-    )
+    first = "conv_1 33 2x2, threshold_1, conv_2 35 3x2 padding=1/1/1/0, threshold_2"
+    last = "max_pool pool_2 2x2 1x2 padding=0/1/1/0, conv_3 40 2x2, threshold_3, dense 7"
+    return random_model(network_of("9x8x3 s4", first, last), np.random.default_rng(4))
 
 
 @pytest.mark.parametrize("scores", [True, False])
@@ -109,7 +100,7 @@ def test_models_that_no_packed_network_is():
         ((*conv, pool, end), BIPOLAR, f"pool: {stays}"),
         (conv, signed(3), "net: a packed network must have a binary layer, got none"),
     ):
-        network = Network(name="net", input=replace(source, encoding=encoding), layers=tuple(layers))
+        network = network_of(replace(source, encoding=encoding), *layers)
         with value_error(message):
             check.packed_network(random_model(network, np.random.default_rng(0)), 32)
 

@@ -5,15 +5,11 @@ import pytest
 
 from bitloom.golden import zoo as networks
 from bitloom.golden.kernels.tiled import reference
-from bitloom.golden.layers.conv import Conv
-from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.pool import MaxPool
-from bitloom.golden.layers.threshold import Threshold
-from bitloom.golden.network import Network
 from bitloom.hls_gen.design.npu import Npu
-from tests.cases import case_map, random_model
+from tests.cases import random_model
 from tests.crosscheck import crosscheck
 from tests.golden.kernels.tiled import check
+from tests.graph_text import network_of
 
 SOFTWARE = ("tiled", "popc", "mma-xor", "mma-and", "cpu")
 """Implementations that run on any machine with a C++ compiler."""
@@ -23,13 +19,9 @@ ROOMY = Npu.of(kfp=64, kgp=8, pfp=8, ol=4, planes=8, shift_bits=0)
 
 @pytest.fixture(scope="module")
 def model():
-    layers = (
-        Conv(name="conv_1", out_channels=9, kernel=(3, 2), padding=(1, 0, 1, 1)),
-        Threshold(name="threshold_1"),
-        MaxPool(name="pool_1", kernel=(2, 2), stride=(2, 2)),
-        Dense(name="dense_2", out_channels=4),
+    network = network_of(
+        "4x5x7", "conv_1 9 3x2 padding=1/0/1/1, threshold_1, max_pool pool_1 2x2 2x2, dense_2 4", name="small"
     )
-    network = Network(name="small", input=case_map(4, 5, 7), layers=layers)
     return random_model(network, np.random.default_rng(0))
 
 

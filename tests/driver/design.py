@@ -10,11 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bitloom.golden.encoding import BIPOLAR
-from bitloom.golden.layer import Map
-from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.threshold import Threshold
-from bitloom.golden.network import Model, Network
+from bitloom.golden.network import Model
 from bitloom.golden.packing import to_bits
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.frame_layout import ZERO, FrameLayout, ResultMap
@@ -26,6 +22,7 @@ from bitloom.hls_gen.design.program import Program
 from bitloom.hls_gen.design.registers import state_fields
 from bitloom.hls_gen.design.rows import pack_fields, pack_rows
 from tests.cases import random_model
+from tests.graph_text import network_of
 
 KFP, KGP, DEPTH, WIDTH = 24, 3, 16, 72
 """Lanes of a word, kernels of a row of weights, rows of kernels and of thresholds, bits of a row of weights."""
@@ -63,10 +60,8 @@ def write_overlay(folder: Path, stream_bits: int = 32) -> Path:
 
 def model(seed: int = 1, thresholds: bool = False) -> Model:
     """60 bipolar inputs (3 x 5 x 4), 7 outputs."""
-    layers = [Dense(name="dense", out_channels=7)]
-    layers += [Threshold(name="threshold")] if thresholds else []
-    shape = Map(height=3, width=5, channels=4, encoding=BIPOLAR)
-    model = random_model(Network(name="dense", input=shape, layers=tuple(layers)), np.random.default_rng(seed))
+    network = network_of("3x5x4", "dense 7", "threshold" * thresholds, name="dense")
+    model = random_model(network, np.random.default_rng(seed))
     if thresholds:
         model.arrays["threshold"]["direction"][:] = 1  # all that the design can do
     return model

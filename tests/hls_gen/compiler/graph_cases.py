@@ -4,21 +4,21 @@ written."""
 from functools import partial
 
 from bitloom.golden.encoding import signed
-from bitloom.golden.layer import Map
 from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.concat import Concat
 from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.grouped import DepthwiseConv
 from bitloom.golden.layers.pool import AvgPool, MaxPool
 from bitloom.golden.layers.requantise import Requantise
-from bitloom.golden.network import Network
-from tests.graph_text import layers_of
+from tests import graph_text
+from tests.graph_text import network_of
 
 
-def conv(name, reads, channels=4, kernel=1, stride=1):
+def conv(name, reads, channels=4, kernel=1, stride=1, kind=Conv):
     """A convolution and its requantisation, which is called after it."""
     window = {"kernel": (kernel,) * 2, "stride": (stride,) * 2, "padding": (kernel // 2,) * 4}
     act = Requantise(name=name.replace("conv", "act"), encoding=signed(8), inputs=(name,))
-    return Conv(name=name, out_channels=channels, weight=signed(8), inputs=(reads,), **window), act
+    return kind(name=name, out_channels=channels, weight=signed(8), inputs=(reads,), **window), act
 
 
 def sums(name, reads, channels=4):
@@ -47,13 +47,13 @@ def beside(name, reads):
 
 
 BUILDERS = {builder.__name__: builder for builder in (conv, sums, act, add, concat, pool, beside)}
-BUILDERS["average"] = partial(pool, kind=AvgPool)
+BUILDERS |= {"average": partial(pool, kind=AvgPool), "depthwise": partial(conv, kind=DepthwiseConv)}
+BUILDERS["dense"] = graph_text.BUILDERS["dense"]
 
 
-def residual(*parts, name="net"):
+def residual(*parts, source="6x5x4 s8", name="net"):
     """A network of layers of integers, as objects or as text."""
-    source = Map(height=6, width=5, channels=4, encoding=signed(8))
-    return Network(name=name, input=source, layers=layers_of(parts, BUILDERS))
+    return network_of(source, *parts, name=name, builders=BUILDERS)
 
 
 BLOCK = "conv_1 @input, conv_2 act_1 kernel=3, conv_3 act_2"

@@ -5,10 +5,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from bitloom.golden.layer import Layer
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model
@@ -161,7 +159,7 @@ def test_rings_of_many_sizes(npu_count, count):
         check(model, design, 2, chunk=f"tuples:{draw.integers(1, 9)}")
 
 
-def bits_model(*layers: Layer) -> Model:
+def bits_model(*layers: str) -> Model:
     return random_model(network_of("4x5x3", *layers), np.random.default_rng(2))
 
 
@@ -172,8 +170,7 @@ TUPLES = "tuples 8 6, tuples:3 16 9, tuples:1 8 3, tuples:2 8 6, tuples:3 8 6, t
 TUPLES += "tuples:1 2 2, tuples:5 2 2, tuples:5 32 15, tuples:1000 64 36, tuples:7 64 21"
 CHUNKS = [(text, int(buffer), int(words)) for text, buffer, words in map(str.split, f"{ROWS}, {TUPLES}".split(","))]
 """Chunks of a map of 36 words: as they are asked for, words of a buffer, words of all chunks but perhaps the last."""
-FIRST = (Conv(name="conv_1", out_channels=5, kernel=(2, 2)), Threshold(name="act_1"))
-SECOND = Conv(name="conv_2", out_channels=4, kernel=(3, 4))
+LAYERS = "conv_1 5 2x2, act_1, conv_2 4 3x4"
 
 
 @pytest.mark.sample(10)
@@ -182,7 +179,7 @@ def test_chunks(text, buffer_words, words):
     """Of a map of 3 x 4 tuples of 3 words, and of one of 1 tuple of 2 words, which goes word by word. Buffers grow to
     hold rows or columns of a number; else a chunk is as many as they hold, of tuples at most the number. A tuple
     that is wider than a buffer is divided."""
-    model = bits_model(*FIRST, SECOND, Threshold(name="act_2"), Dense(name="dense", out_channels=2))
+    model = bits_model(LAYERS, "act_2, dense 2")
     given = buffer_words if ":" not in text or text.startswith("tuples") else 8
     one = Npu.of(kgp=1, pfp=1, ol=1, buffer_words=given)
     choices = CompileChoices(chunk=text)
@@ -204,7 +201,7 @@ def test_chunks(text, buffer_words, words):
     ],
 )
 def test_chunks_that_are_refused(choices, message):
-    model = bits_model(*FIRST, SECOND)
+    model = bits_model(LAYERS)
     one = Npu.of(kgp=1, pfp=1, ol=1, buffer_words=8)
     chain = pipeline([one.changed(kfp=kfp) for kfp in (8, 2)])
     with value_error(message):
@@ -217,7 +214,7 @@ def test_a_chunk_needs_neighbours():
 
 
 def test_a_design_whose_buffers_are_too_small_for_a_chunk():
-    model = bits_model(*FIRST, SECOND)
+    model = bits_model(LAYERS)
     one = Npu.of(kgp=1, pfp=1, ol=1, buffer_words=8)
     choices = CompileChoices(map_order="raster")
     design = size_memories("chain", [model], pipeline([one.changed(kfp=kfp) for kfp in (8, 2)]), choices)
@@ -227,10 +224,7 @@ def test_a_design_whose_buffers_are_too_small_for_a_chunk():
 
 def test_a_spill_store_that_is_too_small_blocks():
     """The map of layer 1 can't wait for its reader, NPU 0, while that still makes layer 0's."""
-    layers: list[Layer] = []
-    for n in range(4):
-        layers += [Conv(name=f"conv_{n}", out_channels=3, kernel=(1, 1)), Threshold(name=f"act_{n}")]
-    model = bits_model(*layers)
+    model = bits_model(*(f"conv_{n} 3 1x1, act_{n}" for n in range(4)))
     design = size_memories("ring", [model], ring([Npu.of(kfp=3, kgp=3, pfp=3, ol=3, buffer_words=2)] * 2))
     check(model, design)
     manifest = Manifest.of(design, "0" * 64)

@@ -2,11 +2,7 @@
 
 import pytest
 
-from bitloom.golden.encoding import signed
-from bitloom.golden.layer import Map
-from bitloom.golden.layers.conv import Conv
-from bitloom.golden.layers.requantise import Requantise
-from bitloom.golden.network import Model, Network
+from bitloom.golden.network import Model
 from bitloom.golden.window import Window
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.flow import simulate
@@ -17,6 +13,7 @@ from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.split_window import SplitWindow
+from tests.graph_text import network_of
 from tests.networks import random_model
 
 POSITIONS = 144
@@ -27,12 +24,7 @@ ROWS = SplitWindow(Window(kernel=(3, 3)), columns=3)
 
 
 def model(kernels: int, channels: int = 8) -> Model:
-    layers = (
-        Conv(name="conv", out_channels=kernels, kernel=(1, 1), weight=signed(4)),
-        Requantise(name="act", encoding=signed(4)),
-    )
-    source = Map(height=12, width=12, channels=channels, encoding=signed(4))
-    return random_model(Network(name="net", input=source, layers=layers), 0, 24, 16)
+    return random_model(network_of(f"12x12x{channels} s4", f"conv {kernels} 1x1 s4, act s4"), 0, 24, 16)
 
 
 def npu(**values: int) -> Npu:

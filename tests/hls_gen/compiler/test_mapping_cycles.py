@@ -4,13 +4,6 @@ from math import inf
 
 import pytest
 
-from bitloom.golden.encoding import signed
-from bitloom.golden.layer import Map
-from bitloom.golden.layers.conv import Conv
-from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.pool import AvgPool, MaxPool
-from bitloom.golden.layers.requantise import Requantise
-from bitloom.golden.network import Network
 from bitloom.golden.zoo import mlperf_tiny as networks
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.flow import simulate
@@ -22,6 +15,7 @@ from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade
 from bitloom.overlay.study.mlperf_tiny import NPU
+from tests.graph_text import network_of
 from tests.networks import random_model
 
 KWS = networks.seeded(networks.NETWORKS["kws"]())
@@ -53,18 +47,11 @@ def test_the_slowest_part_counts(change):
     assert sum(by_formula(KWS, npu)) == pytest.approx(flow(KWS, [npu]), rel=0.04)
 
 
-@pytest.mark.parametrize(("pool", "line_taps"), [(MaxPool, 1), (MaxPool, 3), (AvgPool, 3)])
+@pytest.mark.parametrize(("pool", "line_taps"), [("max_pool", 1), ("max_pool", 3), ("avg_pool", 3)])
 def test_pools_by_lines_count_lines(pool, line_taps):
     """And averages taps, one by one: their valid taps are counted. The pool unit is the slowest part."""
-    layers = (
-        Conv(name="conv", out_channels=16, kernel=(1, 1), weight=signed(4)),
-        Requantise(name="requantise", encoding=signed(8)),
-        pool(name="pool", kernel=(3, 3), stride=(1, 1)),
-        Dense(name="dense", out_channels=2, weight=signed(4)),
-        Requantise(name="last", encoding=signed(8)),
-    )
-    source = Map(height=14, width=14, channels=4, encoding=signed(8))
-    model = random_model(Network(name="pooled", input=source, layers=layers), 0, 24, 16)
+    layers = f"conv 16 1x1 s4, requantise s8, {pool} pool 3x3 1x1, dense 2 s4, requantise last s8"
+    model = random_model(network_of("14x14x4 s8", layers, name="pooled"), 0, 24, 16)
     npu = NPU.changed(kfp=12, line_taps=1, pfp=4, ol=4, depthwise=False, window_former=False, pool_line_taps=line_taps)
     assert sum(by_formula(model, npu)) == pytest.approx(flow(model, [npu]), rel=0.1)
 

@@ -3,16 +3,12 @@
 import numpy as np
 import pytest
 
-from bitloom.golden.encoding import BIPOLAR, TERNARY, signed, unsigned
-from bitloom.golden.layer import Map
 from bitloom.golden.layers.add import Add
-from bitloom.golden.layers.conv import Conv, Weighted
-from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.pool import MaxPool
+from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
-from bitloom.golden.training.architecture import network_of
+from bitloom.golden.training import architecture
 from bitloom.golden.training.train import Recipe, train
 from bitloom.golden.zoo import load
 from bitloom.golden.zoo.digits import IMAGE, load_digits
@@ -25,6 +21,7 @@ from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.build.reference_designs import default_npu
+from tests.graph_text import network_of
 from tests.hls_gen.compiler.graph_cases import BLOCK, SHORTCUT, two_ways
 from tests.hls_gen.compiler.test_residual import NPU
 
@@ -60,34 +57,20 @@ def other_weights(network: Network, seed: int, scale: int = 1) -> Model:
     return Model(network, arrays)
 
 
-def chain(*layers, channels=6, encoding=None):
-    source = Map(height=7, width=5, channels=channels, encoding=encoding or signed(8))
-    return Network(name="net", input=source, layers=layers)
-
-
-FIRST_POOL = MaxPool(name="pool_1", kernel=(2, 2), stride=(2, 2))
 INTEGER = Npu.of(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, kfp=4, kgp=4, pfp=4, ol=2, acc_bits=32)
 CASES = {
     "block": (two_ways(BLOCK), NPU),
     "shortcut": (two_ways(SHORTCUT, 2), NPU),
     "integer": (
-        chain(
-            Conv(name="conv_1", out_channels=9, kernel=(3, 3), weight=signed(8)),
-            Requantise(name="act_1", encoding=unsigned(8), relu=True),
-            FIRST_POOL,
-            Dense(name="fc_2", out_channels=10, weight=signed(8)),
-            Requantise(name="act_2", encoding=signed(8)),
+        network_of(
+            "7x5x6 s8", "conv_1 9 3x3 s8, act_1 u8 relu=yes, max_pool pool_1 2x2 2x2, dense fc_2 10 s8, act_2 s8"
         ),
         INTEGER,
     ),
     "binary": (
-        chain(
-            Conv(name="conv_1", out_channels=9, kernel=(3, 3), weight=BIPOLAR),
-            Threshold(name="act_1"),
-            FIRST_POOL,
-            Conv(name="conv_2", out_channels=5, kernel=(2, 1), weight=TERNARY),
-            Threshold(name="act_2", levels=3),
-            Dense(name="fc_3", out_channels=10),
+        network_of(
+            "7x5x6 s8",
+            "conv_1 9 3x3, act_1, max_pool pool_1 2x2 2x2, conv_2 5 2x1 ternary, act_2 levels=3, dense fc_3 10",
         ),
         Npu.of(kfp=4, kgp=4, pfp=4, ol=2),
     ),
@@ -119,7 +102,7 @@ def test_other_weights_fit(name: str) -> None:
 def test_networks_that_are_trained_again_fit(layers: str, kinds: dict[str, str]) -> None:
     """On other images, from other seeds."""
     data = load_digits()
-    network = network_of("net", IMAGE, layers, **kinds)
+    network = architecture.network_of("net", IMAGE, layers, **kinds)
     models = []
     for seed in range(2):
         part = slice(100 * seed, 100 * seed + 200)

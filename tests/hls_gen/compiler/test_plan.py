@@ -3,7 +3,6 @@ import pytest
 
 from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, signed
 from bitloom.golden.layer import Layer
-from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import MaxPool
@@ -23,8 +22,6 @@ from .test_depthwise import conv as weighted
 from .test_depthwise import depthwise
 from .test_depthwise import model_of as model_of_depthwise
 from .test_lookups import NPU as WITH_LOOKUPS
-from .test_lookups import conv as requantised
-from .test_lookups import lookup
 from .test_lookups import model as looking_up
 
 
@@ -48,8 +45,7 @@ def test_every_capacity_is_a_need():
     """But for what follows from all layers together: from the values that they read (sharing.py), and from maps that
     wait (`Needs.capacities`)."""
     small = model_of_depthwise(*weighted(1, size=3), *depthwise(2), channels=1)
-    sums = Add(name="sum_3", inputs=("act_3", "act_1"), encoding=signed(8))
-    added = looking_up(*requantised("act_1"), *requantised("act_2"), lookup("act_3"), sums)
+    added = looking_up("act_1, act_2, lookup act_3 s9, add sum_3 act_3 act_1 s8")
     plans = (
         plan(small, [WITH_WEIGHTS.changed(window_former=True, aheads=2)]),
         plan(added, [WITH_LOOKUPS.changed(skip_words=2)]),

@@ -7,12 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from bitloom.golden.encoding import BIPOLAR
 from bitloom.golden.graph import INPUT
-from bitloom.golden.layer import Map
-from bitloom.golden.layers.conv import Conv
-from bitloom.golden.layers.threshold import Threshold
-from bitloom.golden.network import Network
 from bitloom.golden.window import Window
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model
@@ -24,6 +19,7 @@ from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import PLACE_BITS, SIDE_BITS
 from bitloom.overlay.fuzz.random_models import random_model
+from tests.graph_text import network_of
 from tests.networks import check_draws, few_and_many
 
 
@@ -196,9 +192,7 @@ def test_no_gap_in_a_map_of_one_row():
 
 def test_no_gap_where_windows_have_one_row_of_taps():
     """The words of a row that never comes by need no field that holds their number."""
-    layers = (Conv(name="conv_1", out_channels=4, kernel=(1, 2)), Threshold(name="act_1"))
-    source = Map(height=3, width=9, channels=40, encoding=BIPOLAR)
-    model = random_model(Network(name="wide", input=source, layers=layers), 0)
+    model = random_model(network_of("3x9x40", "conv_1 4 1x2, act_1", name="wide"), 0)
     choices = CompileChoices(map_order="raster")
     design = size_memories("wide", [model], Npu.of(kfp=2, kgp=4, pfp=1, raster=True), choices)
     assert 2 * design.npus[0].sequencer.tuple_words <= 7 * 20  # the words of a row behind the first two tuples

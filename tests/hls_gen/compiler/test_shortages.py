@@ -6,10 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from bitloom.golden.encoding import BIPOLAR
-from bitloom.golden.layers.conv import Conv
-from bitloom.golden.layers.threshold import Threshold
-from bitloom.golden.network import Network
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
@@ -18,7 +14,7 @@ from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, ring
 from bitloom.overlay.fuzz.pick import Pick
-from tests.cases import case_map
+from tests.graph_text import network_of
 from tests.hls_gen.compiler.graph_cases import BLOCK, SHORTCUT, residual, two_ways
 from tests.hls_gen.compiler.test_kept_ways import LATE, LONG, model_of
 from tests.hls_gen.compiler.test_residual import NPU
@@ -104,12 +100,7 @@ def enlarged(design: Design, refusal: str) -> Design:
 def test_one_memory_with_too_few_words() -> None:
     """Features and kernels share their memory: with all the words that features need kernels may have none left."""
     npus = ring([Npu.of(kfp=8, kgp=4, ol=2, pfp=4, shift_bits=0, one_memory=True)] * 2)
-    layers = [
-        layer
-        for n in range(4)
-        for layer in (Conv(name=f"conv_{n}", out_channels=8, kernel=(3, 3)), Threshold(name=f"bits_{n}"))
-    ]
-    model = random_model(Network(name="net", input=case_map(12, 12, 8, BIPOLAR), layers=tuple(layers)), 1)
+    model = random_model(network_of("12x12x8", *(f"conv_{n} 8 3x3, threshold bits_{n}" for n in range(4))), 1)
     words = max(npu.sequencer.tuple_words for npu in size_memories("d", [model], npus).npus)
     design = Design(name="d", npus=ring([npus[0].changed(tuple_words=words // 4, kernel_rows=words // 2)] * 2))
     with pytest.raises(ValueError, match=r"\A\w+: .*tuple_words must be >= \d+, NPU \d of design d has \d+"):

@@ -7,13 +7,8 @@ import numpy as np
 import pytest
 
 from bitloom.golden import zoo
-from bitloom.golden.encoding import signed, unsigned
+from bitloom.golden.encoding import unsigned
 from bitloom.golden.kernels import packed
-from bitloom.golden.layer import Map
-from bitloom.golden.layers.add import Add
-from bitloom.golden.layers.conv import Conv
-from bitloom.golden.layers.requantise import Requantise
-from bitloom.golden.network import Network
 from bitloom.golden.zoo.mlperf_tiny import seeded
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.partitions import partition, partitions
@@ -29,6 +24,7 @@ from bitloom.overlay.build.images import random_images
 from bitloom.overlay.build.partitioning import fitting_partitions
 from bitloom.overlay.fuzz.pick import Pick
 from tests.errors import value_error
+from tests.graph_text import network_of
 from tests.hls_gen.compiler.test_partitions import residual
 from tests.large_figures import megabytes_to_read
 from tests.large_networks import STREAM_BITS, built, folding_of, mobilenet
@@ -99,16 +95,10 @@ def test_the_message_has_the_blocks_of_the_board(monkeypatch):
 def test_one_memory_gets_smaller_where_that_takes_fewest_programs():
     """Early maps wait in a large skip store, and late layers have many weights: smaller kernel memories are enough, by
     which two layers are cut. If every partition had to be smaller, there would be 8 programs."""
-
-    def conv(n, channels, stride=1, encoding=BYTES):
-        sizes = {"kernel": (3, 3), "padding": (1, 1, 1, 1), "stride": (stride, stride), "weight": signed(8)}
-        activation = Requantise(name=f"requantise_{n}", encoding=encoding)
-        return [Conv(name=f"conv_{n}", out_channels=channels, **sizes), activation]
-
-    added = Add(name="add_3", inputs=("requantise_1", "requantise_2"), encoding=BYTES)
-    layers = [*conv(1, 16), *conv(2, 16, encoding=signed(9)), added, *conv(4, 64, 4), *conv(5, 64), *conv(6, 64)]
-    source = Map(height=32, width=32, channels=8, encoding=BYTES)
-    model = seeded(Network(name="late", input=source, layers=tuple(layers)))
+    same = "3x3 s8 padding=1"
+    early = f"conv_1 16 {same}, act_1 u8, conv_2 16 {same}, act_2 s9, add_3 act_1 act_2 u8"
+    late = f"conv_4 64 {same} stride=4, act_4 u8, conv_5 64 {same}, act_5 u8, conv_6 64 {same}, act_6 u8"
+    model = seeded(network_of("32x32x8 u8", early, late, name="late"))
     npu = Npu.of(kfp=8, kgp=8, raster=True, **IN_BLOCKS)
     cuts = fitting_partitions(model, (npu,), 20, CompileChoices(), 32)
     assert cuts == {"conv_1": 1, "conv_5": 2, "conv_6": 2}

@@ -4,14 +4,11 @@ are sized for it."""
 import pytest
 
 from bitloom.golden.encoding import signed
-from bitloom.golden.layer import Map
-from bitloom.golden.layers.conv import Conv
-from bitloom.golden.layers.grouped import DepthwiseConv
-from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.network import Network
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.npu import Npu
+from tests.graph_text import network_of
 from tests.networks import model_of
 from tests.simulated import compare
 
@@ -21,27 +18,22 @@ NPU = Npu.of(kfp=4, kgp=4, ol=4, pfp=16, **SIZES)
 CHOICES = CompileChoices(map_order="raster")
 
 
-def network(kernel: tuple[int, int], side: int) -> Network:
+def network(kernel: str, side: int) -> Network:
     """A channel that meets a depthwise kernel."""
-    layers = (
-        Conv(name="conv_1", out_channels=1, kernel=(1, 1), weight=BYTES),
-        Requantise(name="requantise_1", encoding=BYTES),
-        DepthwiseConv(name="conv_2", out_channels=1, kernel=kernel, weight=BYTES),
-        Requantise(name="requantise_2", encoding=BYTES),
-    )
-    return Network(name="taps", input=Map(height=side, width=side, channels=3, encoding=BYTES), layers=layers)
+    layers = f"conv_1 1 1x1 s8, requantise_1 s8, depthwise conv_2 1 {kernel} s8, requantise_2 s8"
+    return network_of(f"{side}x{side}x3 s8", layers, name="taps")
 
 
 @pytest.mark.parametrize(
     ("kernel", "values"),
     [
-        ((3, 3), {"pool_line_taps": 3, "pool_lane_lines": 4}),
-        pytest.param((9, 1), {"pool_lines": 9}, marks=pytest.mark.slow),
-        pytest.param((7, 7), {"pool_line_taps": 16, "pool_lane_lines": 16}, marks=pytest.mark.slow),
+        ("3x3", {"pool_line_taps": 3, "pool_lane_lines": 4}),
+        pytest.param("9x1", {"pool_lines": 9}, marks=pytest.mark.slow),
+        pytest.param("7x7", {"pool_line_taps": 16, "pool_lane_lines": 16}, marks=pytest.mark.slow),
     ],
     ids=["lines that share lanes", "lines", "whole kernel"],
 )
-def test_sums_of_a_beat_may_be_wider_than_those_of_a_window(kernel: tuple[int, int], values: dict[str, int]) -> None:
+def test_sums_of_a_beat_may_be_wider_than_those_of_a_window(kernel: str, values: dict[str, int]) -> None:
     npu = NPU.changed(**values)
     model = model_of(network(kernel, 12), 1, npu)
     design = size_memories("taps", [model], npu, CHOICES)

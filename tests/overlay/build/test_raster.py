@@ -4,10 +4,7 @@ import pytest
 
 from bitloom.golden.encoding import BIPOLAR, Encoding, signed
 from bitloom.golden.layer import Map
-from bitloom.golden.layers.conv import Conv
-from bitloom.golden.layers.pool import MaxPool
-from bitloom.golden.layers.threshold import Threshold
-from bitloom.golden.network import Model, Network
+from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
@@ -17,6 +14,7 @@ from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.build.build import build
 from bitloom.overlay.build.run import run
 from bitloom.overlay.virtual.sim import lint
+from tests.graph_text import network_of
 from tests.networks import random_images, random_model
 from tests.rows import memory_rows
 
@@ -27,14 +25,12 @@ START = 22
 
 
 def model(encoding: Encoding, side: int) -> Model:
-    layers = (
-        Conv(name="conv_1", out_channels=4, kernel=(3, 3), stride=(2, 2), padding=(1, 1, 1, 1)),
-        Threshold(name="act_1"),
-        MaxPool(name="pool_1", kernel=(3, 3), stride=(2, 2), padding=(1, 1, 0, 0)),
-        Conv(name="conv_2", out_channels=2, kernel=(3, 2), stride=(3, 2), padding=(0, 0, 1, 0)),
+    network = network_of(
+        Map(height=side, width=side, channels=3, encoding=encoding),
+        "conv_1 4 3x3 stride=2x2 padding=1, act_1, max_pool pool_1 3x3 2x2 padding=1/1/0/0, "
+        "conv_2 2 3x2 stride=3x2 padding=0/0/1/0",
+        name="large",
     )
-    source = Map(height=side, width=side, channels=3, encoding=encoding)
-    network = Network(name="large", input=source, layers=layers)
     return random_model(network, 7)
 
 

@@ -2,43 +2,22 @@
 
 import pytest
 
-from bitloom.golden.encoding import signed
-from bitloom.golden.graph import INPUT
-from bitloom.golden.layer import Layer, Map
-from bitloom.golden.layers.add import Add
-from bitloom.golden.layers.conv import Conv
-from bitloom.golden.layers.requantise import Requantise
-from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.sizing import size_memories
+from tests.graph_text import network_of
 from tests.networks import random_model
 from tests.simulated import compare
 
 from .board_cases import GRAPH_NPU
 
 
-def conv(name: str, reads: str, channels: int, side: int = 1, stride: int = 1) -> tuple[Layer, Layer]:
-    """A convolution and its requantisation, which is called after it."""
-    act = name.replace("conv", "act")
-    padding = (0, 0, side - 1, side - 1)
-    window = {"kernel": (side, side), "stride": (stride, stride), "padding": padding}
-    layer = Conv(name=name, out_channels=channels, weight=signed(8), inputs=(reads,), **window)
-    return layer, Requantise(name=act, encoding=signed(8), inputs=(name,))
-
-
-def model_of(name: str, shape: tuple[int, int, int], layers: list[Layer]) -> Model:
-    height, width, channels = shape
-    source = Map(height=height, width=width, channels=channels, encoding=signed(8))
-    return random_model(Network(name=name, input=source, layers=tuple(layers)), 1, 32)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("aheads", [0, 2])
 def test_more_comes_by_than_the_tuple_memory_holds(aheads: int) -> None:
     """Tuples of 16 words, of which one layer reads every fourth: between two of its windows 8 others come by."""
-    long = [*conv("conv_1", INPUT, 64), *conv("conv_2", "act_1", 4), *conv("conv_3", "act_2", 4, 2, 2)]
-    add = Add(name="add_5", encoding=signed(8), inputs=("act_3", "act_4"))
-    model = model_of("wide", (5, 7, 4), [*long, *conv("conv_4", "act_1", 4, 1, 2), add])
+    long = "conv_1 64 1x1 s8, act_1 s8, conv_2 4 1x1 s8, act_2 s8, conv_3 4 2x2 s8 stride=2 padding=0/0/1/1, act_3 s8"
+    short = "conv_4 act_1 4 1x1 s8 stride=2, act_4 s8"
+    model = random_model(network_of("5x7x4 s8", long, short, "add_5 act_3 act_4 s8", name="wide"), 1, 32)
     choices = CompileChoices(map_order="raster")
     npu = GRAPH_NPU.changed(kfp=4, kgp=4, pfp=4, ol=2, aheads=aheads)
     design = size_memories(f"wide_{aheads}", [model], npu, choices)
@@ -64,10 +43,9 @@ def test_more_comes_by_than_the_tuple_memory_holds(aheads: int) -> None:
 )
 def test_steps_of_several_words(folding: dict[str, int]) -> None:
     """Twice in turn a map waits for what two convolutions make of it, in stores of the sizes that are found."""
-    layers: list[Layer] = [*conv("conv_0", INPUT, 16)]
-    for k, read in ((1, "act_0"), (4, "add_3")):
-        layers += [*conv(f"conv_{k}", read, 16, 3), *conv(f"conv_{k + 1}", f"act_{k}", 16, 3)]
-        layers.append(Add(name=f"add_{k + 2}", encoding=signed(8), inputs=(f"act_{k + 1}", read)))
-    model = model_of("blocks", (5, 4, 3), layers)
+    same = "16 3x3 s8 padding=0/0/2/2"
+    first = f"conv_0 16 1x1 s8, act_0 s8, conv_1 {same}, act_1 s8, conv_2 {same}, act_2 s8, add_3 act_2 act_0 s8"
+    second = f"conv_4 {same}, act_4 s8, conv_5 {same}, act_5 s8, add_6 act_5 add_3 s8"
+    model = random_model(network_of("5x4x3 s8", first, second, name="blocks"), 1, 32)
     name = "_".join(f"{key}_{value}" for key, value in folding.items())
     compare(size_memories(name, [model], GRAPH_NPU.changed(**folding)), model)

@@ -9,12 +9,8 @@ import pytest
 
 from bitloom.driver.errors import PacketError
 from bitloom.golden import zoo as named
-from bitloom.golden.encoding import BIPOLAR
 from bitloom.golden.kernels import packed
-from bitloom.golden.layer import Layer
-from bitloom.golden.layers.conv import Conv
-from bitloom.golden.layers.threshold import Threshold
-from bitloom.golden.network import Model, Network
+from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler import weight_order as weight_order_module
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model
@@ -30,8 +26,8 @@ from bitloom.hls_gen.design.topology import cascade, ring
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.build.reference_designs import DIGITS
 from bitloom.overlay.virtual.sim import lint
-from tests.cases import case_map
 from tests.errors import value_error
+from tests.graph_text import network_of
 from tests.networks import random_images, random_model
 from tests.simulated import compare, loaded, overlay
 
@@ -118,10 +114,8 @@ def test_a_layer_that_is_too_large(model: Model) -> None:
 def test_a_small_ring() -> None:
     """Clean Verilog; bit-exact in the flow model's cycles, alone, one after another and under stalls. One of the NPUs
     makes its kernels binary on line."""
-    layers: list[Layer] = []
-    for k in range(4):
-        layers += [Conv(name=f"conv_{k}", out_channels=4 + k, kernel=(2, 2)), Threshold(name=f"act_{k}")]
-    model = random_model(Network(name="small", input=case_map(6, 6, 3, BIPOLAR), layers=layers), 5)
+    layers = (f"conv_{k} {4 + k} 2x2, act_{k}" for k in range(4))
+    model = random_model(network_of("6x6x3", *layers, name="small"), 5)
     small = Npu.of(kfp=4, kgp=2, pool=False, shift_bits=0)
     design = tight(model, ring([small, small.changed(kgp=3, kernel_binariser=True)]))
     assert lint(generate(design).text) == []

@@ -18,17 +18,15 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.threshold import Threshold
-from bitloom.golden.network import Network
 from bitloom.overlay.cli.go import _rows as rows
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.cli.options import LATENCY
 from bitloom.overlay.explore.advice import Advice
 from bitloom.overlay.exporters.qonnx import to_qonnx
 from bitloom.overlay.platform.boards import RESOURCES
-from tests.cases import case_map, random_model
+from tests.cases import random_model
 from tests.golden.layers.test_outputs import three_heads
+from tests.graph_text import network_of
 
 pytest.importorskip("pynq")
 pytest.importorskip("onnx")
@@ -62,8 +60,7 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
 def source(tmp_path_factory) -> Path:
     """A QONNX file of two dense layers, and labelled images beside it that golden classifies all right but one."""
     folder = tmp_path_factory.mktemp("source")
-    layers = (Dense(name="first", out_channels=8), Threshold(name="act"), Dense(name="last", out_channels=4))
-    model = random_model(Network(name="tiny", input=case_map(2, 2, 4), layers=layers), np.random.default_rng(1))
+    model = random_model(network_of("2x2x4", "dense first 8, act, dense last 4", name="tiny"), np.random.default_rng(1))
     (folder / "tiny.onnx").write_bytes(to_qonnx(model))
     images = np.random.default_rng(2).choice([-1, 1], (20, 2, 2, 4))
     labels = model.forward(images).reshape(20, -1).argmax(axis=1)

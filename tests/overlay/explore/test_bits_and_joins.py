@@ -5,17 +5,7 @@ from pathlib import Path
 import pytest
 
 from bitloom.golden import zoo as networks
-from bitloom.golden.encoding import BIPOLAR, signed
-from bitloom.golden.graph import INPUT
-from bitloom.golden.layer import Layer, Map
-from bitloom.golden.layers.add import Add
-from bitloom.golden.layers.concat import Concat
-from bitloom.golden.layers.conv import Conv
-from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.pool import MaxPool
-from bitloom.golden.layers.requantise import Requantise
-from bitloom.golden.layers.threshold import Threshold
-from bitloom.golden.network import Model, Network
+from bitloom.golden.network import Model
 from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.demands import possible_engines
 from bitloom.overlay.explore.engines import Engines
@@ -26,41 +16,30 @@ from bitloom.overlay.explore.stores_in_use import run_flow
 from bitloom.overlay.explore.task import FEW_NPUS, Connection, Task
 from bitloom.overlay.explore.tries import Tries
 from bitloom.overlay.explore.variations import SETTINGS, MapSetting
+from tests.graph_text import network_of
+from tests.hls_gen.compiler.graph_cases import residual
 from tests.networks import random_model
 
-from .test_graphs import COUNTERS, QUICK, conv
+from .test_graphs import COUNTERS, QUICK
 from .test_variety import simulated
 
 
 def signs() -> Model:
     """A block of two binary convolutions that add integers, behind one with thresholds, and a dense layer."""
-
-    def binary(n: int, reads: str, channels: int) -> Layer:
-        return Conv(name=f"conv_{n}", out_channels=channels, kernel=(3, 3), padding=(1, 1, 1, 1), inputs=(reads,))
-
-    layers = [binary(1, INPUT, 6), Threshold(name="bits_1", levels=2)]
-    reads, kept = "bits_1", ""
-    for n in (2, 3, 4):
-        layers += [binary(n, reads, 8), Requantise(name=f"act_{n}", encoding=signed(6))]
-        layers += [Add(name=f"add_{n}", encoding=signed(7), inputs=(kept, f"act_{n}"))] if kept else []
-        kept = f"add_{n}" if kept else f"act_{n}"
-        layers.append(Threshold(name=f"bits_{n}", inputs=(kept,)))
-        reads = f"bits_{n}"
-    layers += [MaxPool(name="pool", kernel=(2, 2), stride=(2, 2), inputs=(reads,)), Dense(name="dense", out_channels=5)]
-    source = Map(height=6, width=5, channels=4, encoding=BIPOLAR)
-    return random_model(Network(name="signs", input=source, layers=tuple(layers)), 2, 24)
+    conv = "8 3x3 padding=1"
+    first = "conv_1 6 3x3 padding=1, threshold bits_1 levels=2"
+    second = f"conv_2 {conv}, act_2 s6, threshold bits_2, conv_3 {conv}, act_3 s6, add_3 act_2 act_3 s7"
+    third = f"threshold bits_3, conv_4 {conv}, act_4 s6, add_4 add_3 act_4 s7, threshold bits_4"
+    return random_model(
+        network_of("6x5x4", first, second, third, "max_pool pool 2x2 2x2, dense 5", name="signs"), 2, 24
+    )
 
 
 def fire() -> Model:
     """Two ways from a map, concatenated twice: in front of a convolution, and with a copy behind a third way."""
-    joined = Concat(name="concat_4", inputs=("act_2", "act_3"))
-    layers = (*conv(1, INPUT, 6), *conv(2, "act_1", 3), *conv(3, "act_1", 6, kernel=3), joined)
-    joined = Concat(name="concat_7", inputs=("act_5", "act_6"))
-    layers += (*conv(5, "concat_4", 4, kernel=3), *conv(6, "act_5", 5, kernel=3), joined)
-    pool = MaxPool(name="pool_8", kernel=(2, 2), stride=(2, 2), inputs=("concat_7",))
-    layers += (pool, *conv(9, "pool_8", 7), Dense(name="dense_10", out_channels=5, weight=signed(8)))
-    source = Map(height=7, width=6, channels=3, encoding=signed(8))
-    return random_model(Network(name="fire", input=source, layers=layers), 1, 32)
+    first = "conv_1 @input 6, conv_2 act_1 3, conv_3 act_1 6 3, concat_4 act_2 act_3"
+    second = "conv_5 concat_4 4 3, conv_6 act_5 5 3, concat_7 act_5 act_6, pool_8 concat_7, conv_9 pool_8 7"
+    return random_model(residual(first, second, "dense_10 5 s8", source="7x6x3 s8", name="fire"), 1, 32)
 
 
 MODELS = {"signs": signs, "fire": fire, "digits-residual": lambda: networks.load("digits-residual")}

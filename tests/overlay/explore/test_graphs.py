@@ -1,7 +1,7 @@
 """Graphs of layers, depthwise convolutions, window formers, shared multipliers and several networks in the search."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -11,15 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from bitloom.golden import file
-from bitloom.golden.encoding import signed
-from bitloom.golden.graph import INPUT
-from bitloom.golden.layer import Layer, Map
-from bitloom.golden.layers.add import Add
-from bitloom.golden.layers.conv import Conv
-from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.grouped import as_depthwise
-from bitloom.golden.layers.requantise import Requantise
-from bitloom.golden.network import Model, Network
+from bitloom.golden.network import Model
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.area_model.estimate import estimate_cores
 from bitloom.overlay.cli.found_designs import blocks_of
@@ -38,6 +30,7 @@ from bitloom.overlay.explore.variations import SETTINGS, MapSetting
 from bitloom.overlay.study.mlperf_tiny import NPU as BY_HAND
 from bitloom.overlay.study.mlperf_tiny import entry
 from tests.errors import value_error
+from tests.hls_gen.compiler.graph_cases import residual as residual_of
 from tests.networks import random_model
 
 from .fronts import FRONTS, lines
@@ -47,48 +40,32 @@ QUICK = Effort(points=2, halvings=0)
 COUNTERS = MapSetting("raster", counters=True)
 
 
-def conv(
-    n: int, reads: str, channels: int, *, kernel: int = 1, stride: int = 1, depthwise: bool = False
-) -> Iterator[Layer]:
-    """A convolution, number ``n``, and its requantisation."""
-    window = {"kernel": (kernel,) * 2, "stride": (stride,) * 2, "padding": (kernel // 2,) * 4}
-    layer = Conv(name=f"conv_{n}", out_channels=channels, weight=signed(8), inputs=(reads,), **window)
-    yield as_depthwise(layer) if depthwise else layer
-    yield Requantise(name=f"act_{n}", encoding=signed(8), inputs=(f"conv_{n}",))
-
-
-def network(name: str, *layers: Layer, size: tuple[int, int] = (9, 8)) -> Model:
-    source = Map(height=size[0], width=size[1], channels=3, encoding=signed(8))
-    return random_model(Network(name=name, input=source, layers=layers), 1, 32)
+def network(name: str, text: str, source: str = "9x8x3 s8") -> Model:
+    return random_model(residual_of(text, source=source, name=name), 1, 32)
 
 
 def residual() -> Model:
     """A shortcut with a convolution of stride 2."""
-    way = (*conv(1, INPUT, 8, kernel=3), *conv(2, "act_1", 8, kernel=3, stride=2), *conv(3, "act_2", 8))
-    shortcut = (*conv(4, "act_1", 8, stride=2), Add(name="add_5", encoding=signed(8), inputs=("act_4", "act_3")))
-    dense = Dense(name="dense_7", out_channels=5, weight=signed(8))
-    return network("residual", *way, *shortcut, *conv(6, "add_5", 6), dense)
+    way = "conv_1 @input 8 3, conv_2 act_1 8 3 2, conv_3 act_2 8"
+    shortcut = "conv_4 act_1 8 stride=2, add_5 act_4 act_3"
+    return network("residual", f"{way}, {shortcut}, conv_6 add_5 6, dense_7 5 s8")
 
 
 def separable() -> Model:
     """Two depthwise convolutions."""
-    first = (*conv(1, INPUT, 8, kernel=3), *conv(2, "act_1", 8, kernel=3, depthwise=True), *conv(3, "act_2", 12))
-    second = (*conv(4, "act_3", 12, kernel=3, stride=2, depthwise=True), *conv(5, "act_4", 8))
-    return network("separable", *first, *second, Dense(name="dense_6", out_channels=4, weight=signed(8)))
+    first = "conv_1 @input 8 3, depthwise conv_2 act_1 8 3, conv_3 act_2 12"
+    return network("separable", f"{first}, depthwise conv_4 act_3 12 3 2, conv_5 act_4 8, dense_6 4 s8")
 
 
 def deep() -> Model:
     """Two convolutions of 3 x 3."""
-    layers = (*conv(1, INPUT, 8, kernel=3), *conv(2, "act_1", 8, kernel=3))
-    return network("deep", *layers, Dense(name="dense_3", out_channels=4, weight=signed(8)))
+    return network("deep", "conv_1 @input 8 3, conv_2 act_1 8 3, dense_3 4 s8")
 
 
 def narrow() -> Model:
     """Two depthwise convolutions, the first one of 4 channels, the second one of 32."""
-    first = (*conv(1, INPUT, 4, kernel=3), *conv(2, "act_1", 4, kernel=3, depthwise=True), *conv(3, "act_2", 32))
-    second = (*conv(4, "act_3", 32, kernel=3, depthwise=True), *conv(5, "act_4", 8))
-    dense = Dense(name="dense_6", out_channels=4, weight=signed(8))
-    return network("narrow", *first, *second, dense, size=(24, 16))
+    first = "conv_1 @input 4 3, depthwise conv_2 act_1 4 3, conv_3 act_2 32"
+    return network("narrow", f"{first}, depthwise conv_4 act_3 32 3, conv_5 act_4 8, dense_6 4 s8", "24x16x3 s8")
 
 
 MODELS = {"residual": residual, "separable": separable}

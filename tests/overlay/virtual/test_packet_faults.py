@@ -12,10 +12,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from bitloom.golden.encoding import signed
-from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.requantise import Requantise
-from bitloom.golden.network import Model, Network
+from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
 from bitloom.hls_gen.design.headers import BAD_ORDER, BAD_PROGRAM
@@ -25,21 +22,19 @@ from bitloom.hls_gen.design.registers import ADDRESS_BITS
 from bitloom.hls_gen.design.signature import loads_signature
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.virtual.sim import Simulation
-from tests.cases import case_map, random_images, random_model
+from tests.cases import random_images, random_model
+from tests.graph_text import network_of
 from tests.npus import integer_npu
 
 FRAMES = 3
 SPARE = 200
 """Cycles that a damaged stream may take longer than the right one: its faults have long been found."""
 INTEGER = integer_npu(6, 5, 20, kfp=3, kgp=4, pfp=2, ol=2)
-LAYERS = (
-    Dense(name="fc_1", out_channels=9, weight=signed(4)),
-    Requantise(name="requantise_1", encoding=signed(6), relu=True),
-    Dense(name="fc_2", out_channels=11, weight=signed(5)),
-    Requantise(name="requantise_2", encoding=signed(6), relu=True),
-    Dense(name="fc_3", out_channels=6, weight=signed(3)),
+NETWORK = network_of(
+    "1x2x5 s6",
+    "dense fc_1 9 s4, requantise_1 s6 relu=yes, dense fc_2 11 s5, requantise_2 s6 relu=yes, dense fc_3 6 s3",
+    name="three",
 )
-NETWORK = Network(name="three", input=case_map(1, 2, 5, signed(6)), layers=LAYERS)
 Packets = list[np.ndarray]
 
 

@@ -3,30 +3,16 @@
 import re
 
 from bitloom.golden import zoo
-from bitloom.golden.encoding import signed
-from bitloom.golden.layer import Map
-from bitloom.golden.layers.add import Add
-from bitloom.golden.layers.conv import Conv
-from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.network import Network
 from bitloom.overlay.show.report import graph
+from tests.graph_text import network_of
 
 
 def residual() -> Network:
     """Two sums over what passes layers, one inside the other."""
-    weighted = {"out_channels": 2, "kernel": (1, 1), "weight": signed(3)}
-    feature = {"encoding": signed(8)}
-    layers = (
-        Conv(name="stem", **weighted),
-        Requantise(name="stem_q", **feature),
-        Conv(name="deep", **weighted),
-        Requantise(name="deep_q", **feature),
-        Add(name="sum_1", inputs=("stem_q", "deep_q"), **feature),
-        Add(name="sum_2", inputs=("stem_q", "sum_1"), **feature),
-        Dense(name="a_very_long_name_of_a_layer", out_channels=3, weight=signed(3)),
-    )
-    return Network(name="residual", input=Map(height=5, width=4, channels=2, encoding=signed(8)), layers=layers)
+    stem = "conv stem 2 1x1 s3, requantise stem_q s8, conv deep 2 1x1 s3, requantise deep_q s8"
+    sums = "add sum_1 stem_q deep_q s8, add sum_2 stem_q sum_1 s8"
+    return network_of("5x4x2 s8", stem, sums, "dense a_very_long_name_of_a_layer 3 s3", name="residual")
 
 
 def test_tracks() -> None:

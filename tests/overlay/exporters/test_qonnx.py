@@ -29,6 +29,7 @@ from tests.errors import value_error
 from tests.golden.layers.test_outputs import three_heads
 from tests.hls_gen.compiler.graph_cases import GRAPHS
 from tests.networks import random_model
+from tests.overlay.importers.against import features
 
 onnx = pytest.importorskip("onnx", reason="the extra import is not installed")
 
@@ -46,9 +47,7 @@ def check_back(model):
     """Import what is exported: the same scores."""
     imported = import_graph(to_graph(to_qonnx(model)), name="again")
     x = images(model, 4)
-    again = imported.model.forward(
-        imported.host.to_input(np.moveaxis(x, 3, 1).astype(float), imported.model.network.input.shape)
-    )
+    again = imported.model.forward(features(imported, np.moveaxis(x, 3, 1).astype(float)))
     assert (imported.host.scores(again) == model.forward(x).transpose(0, 3, 1, 2).reshape(len(x), -1)).all()
     assert all(built.wrong == (0, 0) for built in imported.emitted.built)
     return imported
@@ -70,9 +69,7 @@ def test_several_outputs_back(more):
     model = Model(replace(model.network, layers=(*layers, last)), model.arrays)
     imported = import_graph(to_graph(to_qonnx(model)), name="again")
     x = images(model, 4)
-    again = imported.model.forward(
-        imported.host.to_input(np.moveaxis(x, 3, 1).astype(float), imported.model.network.input.shape)
-    )
+    again = imported.model.forward(features(imported, np.moveaxis(x, 3, 1).astype(float)))
     maps = dict(model.walk(x))
     for name, got in zip(model.network.layers[-1].inputs, imported.host.closed(again).values(), strict=True):
         assert np.array_equal(got, maps[name].reshape(4, -1) if name == "dense_3" else np.moveaxis(maps[name], 3, 1))

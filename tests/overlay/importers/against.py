@@ -12,12 +12,15 @@ def import_chain(chain, spec=None, engine="auto"):
     return import_graph(to_graph(chain.bytes()), spec=spec and parse_input(spec), engine=engine, name="chain")
 
 
+def features(imported, images):
+    """The integers of images of the file."""
+    return imported.host.to_input(images, imported.model.network.input.shape)
+
+
 def outputs(imported, images):
     dtype = imported.source.source.dtype
     images = images.astype(dtype) if dtype.kind in "iu" else images
-    return imported.host.scores(
-        imported.model.forward(imported.host.to_input(images, imported.model.network.input.shape))
-    )
+    return imported.host.scores(imported.model.forward(features(imported, images)))
 
 
 def by_qonnx(chain, images):

@@ -62,6 +62,16 @@ class Chain:
             "Quant", scale, zero, float(bits), domain=QONNX, signed=signed, narrow=narrow, rounding_mode=rounding
         )
 
+    def qdq(self, scale, zero, dtype=np.uint8):
+        """Quantised to integers, and back to real numbers."""
+        names = self.constant(np.float32(scale)), self.constant(zero, dtype)
+        return self.node("QuantizeLinear", *names).node("DequantizeLinear", *names)
+
+    def dequantised(self, values, scale, zero=0, dtype=np.int8):
+        """The name of weights in real numbers, which the file has as 8-bit integers."""
+        integers, zero = (self.constant(given, dtype) for given in (values, zero))
+        return self.weight("DequantizeLinear", integers, np.float32(scale), zero)
+
     def quant_weight(self, values, scale, bits, *, signed=1, narrow=1):
         return self.weight(
             "Quant", values, scale, 0.0, float(bits), domain=QONNX, signed=signed, narrow=narrow, rounding_mode="ROUND"

@@ -10,13 +10,13 @@ from bitloom.overlay.importers.imported import import_file, parse_input
 from bitloom.overlay.importers.verify import verify
 from tests.board_data import file as data
 
+from .against import features
+
 pytest.importorskip("onnx", reason="the extra import is not installed")
 
 
 def scores(imported, images):
-    return imported.host.scores(
-        packed.forward(imported.model, imported.host.to_input(images, imported.model.network.input.shape))
-    )
+    return imported.host.scores(packed.forward(imported.model, features(imported, images)))
 
 
 def test_tfc_on_mnist():

@@ -10,6 +10,7 @@ import pytest
 from bitloom.overlay.importers.imported import import_file
 from bitloom.overlay.importers.verify import verify
 
+from .against import features
 from .hardware import on_hardware
 
 HINT = "is not installed: pip install 'bitloom-fpga[brevitas]'"
@@ -52,7 +53,7 @@ def exported(net, shape, folder, count, export="export_qonnx"):
 def check(imported, images, wanted, frames, folder, **folding):
     """Scores of golden, and those of hardware for the first frames, are PyTorch's."""
     near = 1e-5 * max(1, np.abs(wanted).max())
-    integers = imported.host.to_input(images, imported.model.network.input.shape)
+    integers = features(imported, images)
     assert np.abs(imported.host.scores(imported.model.forward(integers)) - wanted).max() < near
     assert len(np.unique(wanted)) > 10  # else nothing was compared
     results = on_hardware(imported, images[:frames], folder, **folding).outputs
@@ -94,9 +95,7 @@ def test_mobilenet_v1(tmp_path):
     imported, images, wanted = exported(
         untrained(torch.nn.Sequential(*layers), (3, 224, 224)), (3, 224, 224), tmp_path, 3
     )
-    scores = imported.host.scores(
-        imported.model.forward(imported.host.to_input(images, imported.model.network.input.shape))
-    )
+    scores = imported.host.scores(imported.model.forward(features(imported, images)))
     np.testing.assert_allclose(scores, wanted, atol=1e-5 * np.abs(wanted).max())
     assert len(np.unique(wanted)) > 10  # else nothing was compared
 

@@ -6,13 +6,12 @@ import zipfile
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from bitloom.golden import file
-from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.importers.class_names import fitting, labels_of_metadata, labels_of_texts
 from bitloom.overlay.importers.source import Labels
 from bitloom.overlay.importers.tflite_file import to_tflite_graph
+from tests.commands import call
 
 from .onnx_files import Chain, onnx
 from .tflite_files import Chain as TfliteChain
@@ -114,7 +113,7 @@ def test_the_command(tmp_path, monkeypatch):
     (tmp_path / "own.txt").write_text("x\ny\nz\n")
 
     def run(*options):
-        result = CliRunner().invoke(bitloom, ["import", "net.onnx", "--check", "0", "--json", *options])
+        result = call("import", "net.onnx", "--check", "0", "--json", *options)
         assert result.exit_code == 0, result.output
         facts = json.loads(result.stdout)
         assert tuple(facts["classes"]) == file.load("net.npz").network.classes

@@ -14,7 +14,7 @@ from bitloom.overlay.importers.tflite_file import to_tflite_graph
 from bitloom.overlay.importers.verify import verify
 
 from . import onnx_files
-from .test_joined import qdq
+from .against import features
 from .test_tflite import by_kernels, check, scores
 from .tflite_files import Chain
 
@@ -53,7 +53,7 @@ def test_a_network_of_tflite(pool):
     wanted = by_kernels(imported.source, images)
     assert len(np.unique(wanted)) > 12
     assert np.abs(wanted - scores(imported, images)).max() < 1e-5
-    inputs = imported.host.to_input(images, network.input.shape)
+    inputs = features(imported, images)
     np.testing.assert_array_equal(
         lower_alone(imported.model, engines=Engine("integer", 9, 8)).forward(inputs), imported.model.forward(inputs)
     )
@@ -92,20 +92,20 @@ def onnx_ways(second=(0.06131, 0), *, behind):
     def conv(outputs, inputs):
         chain.node("Conv", rng.integers(-3, 4, (outputs, inputs, 3, 3)).astype(np.float32), **around)
 
-    qdq(chain, 0.03125, 128)
+    chain.qdq(0.03125, 128)
     conv(4, 2)
-    qdq(chain.node("Relu"), 0.06131, 0)
+    chain.node("Relu").qdq(0.06131, 0)
     fork = chain.here
     conv(3, 4)
-    qdq(chain.node("Relu"), 0.06131, 0)
+    chain.node("Relu").qdq(0.06131, 0)
     one, chain.here = chain.here, fork
     conv(2, 4)
-    qdq(chain, *second)
+    chain.qdq(*second)
     chain.node("Concat", one, axis=1)
     if behind:
-        qdq(chain, *behind)
+        chain.qdq(*behind)
     conv(4, 5)
-    qdq(chain, 0.3, 120)
+    chain.qdq(0.3, 120)
     return chain.node("Flatten").node("Gemm", rng.integers(-7, 8, (120, 3)).astype(np.float32))
 
 
@@ -122,9 +122,7 @@ def test_a_network_of_onnx(second, behind):
     verify(imported, 2)
     images = np.random.default_rng(4).normal(0, 1, (5, 2, 5, 6)).astype(np.float32)
     wanted = ReferenceEvaluator(chain.model()).run(None, {"x": images})[0]
-    got = imported.host.scores(
-        imported.model.forward(imported.host.to_input(images, imported.model.network.input.shape))
-    )
+    got = imported.host.scores(imported.model.forward(features(imported, images)))
     assert np.abs(got - wanted).max() < 1e-3 * np.abs(wanted).max()
 
 

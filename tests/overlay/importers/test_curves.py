@@ -242,12 +242,6 @@ NEWER = {"Mish": 18, "Gelu": 20}
 """Versions of ONNX's operators that have an activation first."""
 
 
-def qdq(chain, scale, zero, kind=np.uint8):
-    """A quantiser and its inverse."""
-    names = [chain.constant(scale), chain.constant(zero, kind)]
-    return chain.node("QuantizeLinear", *names).node("DequantizeLinear", *names)
-
-
 def all_values(chain):
     """All 256 inputs: scores of the import, and onnxruntime's."""
     imported = import_chain(chain)
@@ -257,11 +251,11 @@ def all_values(chain):
 
 def between(activation, version=17, scale=1 / 32, out=(1 / 61, 40)):
     """An activation between a convolution that copies, and one behind."""
-    chain = qdq(OnnxChain((1, 16, 16), opset=version), np.float32(1 / 32), 131)
-    weight = chain.weight("DequantizeLinear", chain.constant(np.array([[[[1]]]]), np.int8), np.float32(1))
-    qdq(chain.node("Conv", weight), np.float32(scale), 131)
+    chain = OnnxChain((1, 16, 16), opset=version).qdq(np.float32(1 / 32), 131)
+    weight = chain.dequantised([[[[1]]]], 1)
+    chain.node("Conv", weight).qdq(np.float32(scale), 131)
     activation(chain)
-    qdq(chain, np.float32(out[0]), out[1])
+    chain.qdq(np.float32(out[0]), out[1])
     return chain.node("Conv", weight)
 
 
@@ -309,7 +303,7 @@ def cube(chain):
 
 PRODUCTS = {
     "SiLU": joined("Mul", lambda chain: chain.node("Sigmoid")),
-    "SiLU, quantised between": joined("Mul", lambda chain: qdq(chain.node("Sigmoid"), np.float32(1 / 255), 0)),
+    "SiLU, quantised between": joined("Mul", lambda chain: chain.node("Sigmoid").qdq(np.float32(1 / 255), 0)),
     "GELU": joined("Mul", lambda chain: chain.node("Div", np.float32(2**0.5)).node("Erf").node("Add", 1.0)),
     "Mish": joined("Mul", lambda chain: chain.node("Softplus").node("Tanh")),
     "HardSwish": joined("Mul", lambda chain: chain.node("Add", 3.0).node("Clip", 0.0, 6.0).node("Div", 6.0)),
@@ -330,8 +324,8 @@ def test_products(name):
 def test_of_integer_operators():
     """QLinearSigmoid and QLinearLeakyRelu of onnxruntime."""
     for op, out in (("QLinearSigmoid", (1 / 256, 0)), ("QLinearLeakyRelu", (1 / 39.7, 90))):
-        chain = qdq(OnnxChain((1, 16, 16)), np.float32(1 / 32), 131)
-        weight = chain.weight("DequantizeLinear", chain.constant(np.array([[[[1]]]]), np.int8), np.float32(1))
+        chain = OnnxChain((1, 16, 16)).qdq(np.float32(1 / 32), 131)
+        weight = chain.dequantised([[[[1]]]], 1)
         chain.node("Conv", weight).node("QuantizeLinear", np.float32(1 / 32), chain.constant(131, np.uint8))
         scales = [
             chain.constant(1 / 32),

@@ -4,11 +4,10 @@ import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.explore.lane_area import LUTS_OF_DSP, lane_area
 from bitloom.overlay.importers.choose import costs_text
+from tests.commands import call
 from tests.errors import refusal
 
 from .against import by_qonnx, check, import_chain
@@ -132,14 +131,14 @@ def test_it_is_said(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")  # what is narrower breaks the lines that are looked for
     (tmp_path / "net.onnx").write_bytes(network(2, 3).bytes())
-    done = CliRunner().invoke(bitloom, ["import", "net.onnx", "--explain", "--json", "--check", "0"])
+    done = call("import", "net.onnx", "--explain", "--json", "--check", "0")
     facts = json.loads(done.output)
     assert facts["why"] == "the integer engine computes all: it costs less"
     assert facts["costs"]["integer"]["lut"] < facts["costs"]["binary"]["lut"]
     binary, integer = (f"{facts['costs'][name]['lut']:.1f} LUT a product and cycle" for name in ("binary", "integer"))
     page = (tmp_path / "net.import.md").read_text(encoding="utf-8")
     assert f"| on the binary one | {binary} |\n| on the integer one | {integer} |" in page
-    done = CliRunner().invoke(bitloom, ["import", "net.onnx", "--engine", "binary", "--check", "0"])
+    done = call("import", "net.onnx", "--engine", "binary", "--check", "0")
     assert "the binary engine computes all: it was asked for" in done.output
     assert binary in done.output
     assert integer in done.output

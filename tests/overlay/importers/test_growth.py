@@ -464,21 +464,12 @@ def transposed_by_unsigned(name):
     """A transposed convolution whose weights are of 9 bits, less their zero point."""
     rng = np.random.default_rng(6)
     attributes = UNSIGNED[name]
-    chain = OnnxChain((2, 4, 5))
-    first, second, last = (
-        (np.float32(scale), chain.constant(zero, np.uint8)) for scale, zero in ((0.1, 128), (0.093, 119), (0.9, 131))
-    )
-    chain.node("QuantizeLinear", *first).node("DequantizeLinear", *first)
-    signed = np.float32(0.01709), chain.constant(0, np.int8)
-    weight = chain.constant(rng.integers(-99, 99, (3, 2, 1, 1)), np.int8)
-    chain.node("Conv", chain.weight("DequantizeLinear", weight, *signed))
-    chain.node("QuantizeLinear", *second).node("DequantizeLinear", *second)
+    chain = OnnxChain((2, 4, 5)).qdq(0.1, 128)
+    chain.node("Conv", chain.dequantised(rng.integers(-99, 99, (3, 2, 1, 1)), 0.01709)).qdq(0.093, 119)
     weight = rng.integers(0, 256, (3, 2, *attributes["kernel_shape"]))
     weight[0, :, 0, 0] = 0, 255
-    unsigned = np.float32(0.0171), chain.constant(127, np.uint8)
-    weight = chain.weight("DequantizeLinear", chain.constant(weight, np.uint8), *unsigned)
-    chain.node("ConvTranspose", weight, **attributes)
-    return chain.node("QuantizeLinear", *last).node("DequantizeLinear", *last)
+    weight = chain.dequantised(weight, 0.0171, 127, np.uint8)
+    return chain.node("ConvTranspose", weight, **attributes).qdq(0.9, 131)
 
 
 @pytest.mark.parametrize("name", UNSIGNED)
@@ -550,8 +541,7 @@ def integers_upsampled(dtype, inputs, attributes, before=lambda chain: chain):
     middle = 128 if dtype == np.uint8 else 0
     first, second = ((np.float32(0.1), chain.constant(zero + middle, dtype)) for zero in (0, -9))
     chain.node("QuantizeLinear", *first).node("DequantizeLinear", *first)
-    weight = chain.constant(rng.integers(-99, 99, (4, 2, 1, 1)), np.int8)
-    weight = chain.weight("DequantizeLinear", weight, np.float32(0.01709), chain.constant(0, np.int8))
+    weight = chain.dequantised(rng.integers(-99, 99, (4, 2, 1, 1)), 0.01709)
     chain = before(chain.node("Conv", weight).node("QuantizeLinear", *second))
     return chain.node("Resize", *inputs, mode="linear", **attributes).node("DequantizeLinear", *second)
 

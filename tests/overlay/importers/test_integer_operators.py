@@ -8,16 +8,10 @@ from bitloom.overlay.importers.source import SourceNode
 from bitloom.overlay.importers.verify import real_inputs, sample_inputs, verify
 from tests.errors import refusal
 
-from .against import by_images, by_onnxruntime, by_qonnx, by_reference, check, import_chain, outputs
+from .against import by_images, by_onnxruntime, by_qonnx, by_reference, check, features, import_chain, outputs
 from .onnx_files import QONNX, Chain, TensorProto, helper, numpy_helper
 
 KINDS = [(np.uint8, 128), (np.uint8, 0), (np.int8, 0), (np.int8, -3)]
-
-
-def quantised(chain, scale, zero, dtype):
-    """QuantizeLinear and DequantizeLinear."""
-    zero = chain.constant(zero, dtype)
-    return chain.node("QuantizeLinear", np.float32(scale), zero).node("DequantizeLinear", np.float32(scale), zero)
 
 
 @pytest.mark.sample(4)
@@ -26,16 +20,15 @@ def quantised(chain, scale, zero, dtype):
 def test_quantised_and_dequantised(dtype, zero, per_channel):
     """Scores in float32: to a step of the last quantiser, where sums of floats decide at a boundary, which is rare."""
     rng = np.random.default_rng(1)
-    chain = quantised(Chain((2, 6, 6)), 0.0390625, zero, dtype)
+    chain = Chain((2, 6, 6)).qdq(0.0390625, zero, dtype)
     weight = chain.constant(rng.integers(-100, 101, (4, 2, 3, 3)), np.int8)
     scales = chain.constant(rng.uniform(0.01, 0.02, 4) if per_channel else 0.013)
     zeros = chain.constant(np.zeros(4 if per_channel else (), np.int8), np.int8)
     weight = chain.weight("DequantizeLinear", weight, scales, zeros, axis=0)
-    quantised(chain.node("Conv", weight, rng.normal(size=4), pads=[1, 1, 1, 1]).node("Relu"), 0.11, 0, np.uint8)
-    quantised(chain.node("MaxPool", kernel_shape=[2, 2], strides=[2, 2]), 0.11, 0, np.uint8)
-    weight = chain.constant(rng.integers(-100, 101, (36, 5)), np.int8)
-    weight = chain.weight("DequantizeLinear", weight, np.float32(0.01), chain.constant(7, np.int8))
-    quantised(chain.node("Flatten").node("MatMul", weight).node("Add", rng.normal(size=5)), 0.31, 3, np.int8)
+    chain.node("Conv", weight, rng.normal(size=4), pads=[1, 1, 1, 1]).node("Relu").qdq(0.11, 0, np.uint8)
+    chain.node("MaxPool", kernel_shape=[2, 2], strides=[2, 2]).qdq(0.11, 0, np.uint8)
+    weight = chain.dequantised(rng.integers(-100, 101, (36, 5)), 0.01, zero=7)
+    chain.node("Flatten").node("MatMul", weight).node("Add", rng.normal(size=5)).qdq(0.31, 3, np.int8)
     imported = import_chain(chain)
     if zero in (128, -3) or dtype == np.int8:
         assert imported.choice.engines == ("integer", "integer")
@@ -50,11 +43,10 @@ def test_quantised_and_dequantised(dtype, zero, per_channel):
 def test_quantised_twice(op, scale):
     """By other scales, finer or coarser: a copy of every channel lies between, so that each rounds for itself."""
     rng = np.random.default_rng(12)
-    chain = quantised(Chain((2, 4, 4)), 0.02, 0, np.uint8)
-    weight = chain.constant(rng.integers(-100, 101, (8, 2, 1, 1)), np.int8)
-    chain.node("Conv", chain.weight("DequantizeLinear", weight, np.float32(0.01), chain.constant(0, np.int8)))
-    quantised(quantised(chain.node("Relu"), 0.04, 0, np.uint8).node(op), 0.04, 0, np.uint8)
-    quantised(chain.node("Flatten"), scale, 0, np.uint8)
+    chain = Chain((2, 4, 4)).qdq(0.02, 0, np.uint8)
+    chain.node("Conv", chain.dequantised(rng.integers(-100, 101, (8, 2, 1, 1)), 0.01))
+    chain.node("Relu").qdq(0.04, 0, np.uint8).node(op).qdq(0.04, 0, np.uint8)
+    chain.node("Flatten").qdq(scale, 0, np.uint8)
     imported = import_chain(chain)
     assert {built.wrong for built in imported.emitted.built} == {(0, 0)}
     images = rng.uniform(-1, 6, (60, 2, 4, 4)).astype(np.float32)
@@ -70,9 +62,8 @@ def as_pytorch(cast):
     zero = chain.weight("Constant", value=numpy_helper.from_array(np.uint8(3)))
     chain.node("QuantizeLinear", np.float32(0.04), zero).node("Cast", to=cast)
     chain.node("DequantizeLinear", np.float32(0.04), zero)
-    weight = chain.constant(rng.integers(-100, 101, (4, 2, 3, 3)), np.int8)
-    chain.node("Conv", chain.weight("DequantizeLinear", weight, np.float32(0.01), chain.constant(0, np.int8)))
-    return quantised(chain.node("Relu"), 0.11, 0, np.uint8)
+    chain.node("Conv", chain.dequantised(rng.integers(-100, 101, (4, 2, 3, 3)), 0.01))
+    return chain.node("Relu").qdq(0.11, 0, np.uint8)
 
 
 def test_as_pytorch_exports_it():
@@ -261,9 +252,9 @@ def test_a_type_instead_of_a_zero_point():
 def test_a_scale_far_below_the_sums():
     """All sums but 0 lie at the quantiser's ends."""
     rng = np.random.default_rng(15)
-    chain = quantised(Chain((2, 4, 4)), 0.25, 128, np.uint8)
+    chain = Chain((2, 4, 4)).qdq(0.25, 128, np.uint8)
     chain.node("Conv", rng.integers(-1, 2, (4, 2, 2, 2)).astype(np.float32))
-    quantised(chain, 2.0**-40, 100, np.uint8).node("Conv", rng.integers(-1, 2, (4, 4, 3, 3)).astype(np.float32))
+    chain.qdq(2.0**-40, 100, np.uint8).node("Conv", rng.integers(-1, 2, (4, 4, 3, 3)).astype(np.float32))
     imported = check(chain.node("Flatten"), by_onnxruntime, near=0)
     assert {built.wrong for built in imported.emitted.built} == {(0, 0)}
 
@@ -272,7 +263,7 @@ def test_integers_that_are_quantised_again():
     """An input of 8 bits is what the file's quantiser reads, not what the accelerator does."""
     rng = np.random.default_rng(16)
     chain = Chain((3, 6, 6), dtype=TensorProto.UINT8).node("Cast", to=1).node("Div", np.float32(256))
-    chain = quantised(chain, 1 / 32, 128, np.uint8)
+    chain = chain.qdq(1 / 32, 128, np.uint8)
     chain.node("Conv", rng.integers(-3, 4, (4, 3, 3, 3)).astype(np.float32)).node("Flatten")
     images = rng.integers(0, 256, (12, 3, 6, 6))
     assert np.array_equal(outputs(import_chain(chain), images), by_onnxruntime(chain, images))
@@ -305,32 +296,22 @@ def test_a_matrix_product_of_a_map(reads):
     """Of the last axis, as in transformers: a convolution of 1 x 1, whatever order positions are in."""
     rng = np.random.default_rng(7)
 
-    def qdq(scale, zero):
-        return chain.node("QuantizeLinear", *numbers(chain, (scale, zero), np.uint8)).node(
-            "DequantizeLinear", *numbers(chain, (scale, zero), np.uint8)
-        )
-
     def weight(*shape):
-        return chain.weight(
-            "DequantizeLinear", chain.constant(rng.integers(-99, 99, shape), np.int8), np.float32(0.010703)
-        )
+        return chain.dequantised(rng.integers(-99, 99, shape), 0.010703)
 
     chain = Chain((2, 5, 4))
-    qdq(0.051371, 120).node("Conv", weight(6, 2, 2, 1))
-    qdq(0.113117, 99)
+    chain.qdq(0.051371, 120).node("Conv", weight(6, 2, 2, 1)).qdq(0.113117, 99)
     if reads == "channels last":
         chain.node("Transpose", perm=[0, 2, 3, 1])
     elif reads == "a list of tokens":
         chain.node("Reshape", np.int64([0, 6, 16])).node("Transpose", perm=[0, 2, 1])
     else:
         chain.node("Transpose", perm=[0, 2, 3, 1]).node("Reshape", np.int64([-1, 6]))
-    chain.node("MatMul", weight(6, 7)).node("Add", rng.normal(size=7))
-    qdq(0.137719, 101).node("Gemm" if reads == "places first" else "MatMul", weight(7, 3))
-    qdq(0.121327, 110)
+    chain.node("MatMul", weight(6, 7)).node("Add", rng.normal(size=7)).qdq(0.137719, 101)
+    chain.node("Gemm" if reads == "places first" else "MatMul", weight(7, 3)).qdq(0.121327, 110)
     if reads == "places first":
         chain.node("Reshape", np.int64([-1, 4, 4, 3])).node("Transpose", perm=[0, 3, 1, 2])
-        chain.node("Conv", weight(5, 3, 2, 2))
-        qdq(0.221327, 110)
+        chain.node("Conv", weight(5, 3, 2, 2)).qdq(0.221327, 110)
     check(chain.node("Flatten"), by_onnxruntime, near=1e-5)
 
 
@@ -342,7 +323,7 @@ def test_softmax_of_places_that_come_first():
     imported = import_chain(chain)
     verify(imported, 4)
     x = real_inputs(imported, sample_inputs(imported, 6, seed=3))
-    got = imported.host.closed(imported.model.forward(imported.host.to_input(x, imported.model.network.input.shape)))
+    got = imported.host.closed(imported.model.forward(features(imported, x)))
     np.testing.assert_allclose(got.reshape(len(x), -1), by_qonnx(chain, x), rtol=1e-5)
     assert (imported.host.only.shape, imported.host.only.classes, imported.host.only.apart) == ((3, 3), 3, 1)
 
@@ -423,7 +404,7 @@ def test_softmax_in_front_of_a_quantiser(format_):
     assert imported.host.only.closing == ("Softmax",)
     verify(imported, 4)
     x = real_inputs(imported, sample_inputs(imported, 12, seed=3))
-    got = imported.host.closed(imported.model.forward(imported.host.to_input(x, imported.model.network.input.shape)))
+    got = imported.host.closed(imported.model.forward(features(imported, x)))
     wanted = by_onnxruntime(chain, x)
     assert len(np.unique(wanted)) > 20
     fits = (got < 255.5 / 256).all(axis=1)  # onnxruntime 1.23 makes 0 of what rounds to 256 / 256
@@ -449,7 +430,7 @@ def test_logarithms_of_shares_that_float32_has_no_room_for(opset):
     imported = import_chain(chain)
     verify(imported, 4)
     x = real_inputs(imported, sample_inputs(imported, 12, seed=3))
-    got = imported.host.closed(imported.model.forward(imported.host.to_input(x, imported.model.network.input.shape)))
+    got = imported.host.closed(imported.model.forward(features(imported, x)))
     wanted = np.concatenate([by_onnxruntime(chain, image[None]) for image in x])
     assert wanted.min() < -150
     assert np.abs(got.reshape(wanted.shape) - wanted).max() <= 1e-4
@@ -555,7 +536,7 @@ def test_ties_become_even(bits):
 
 def test_ties_that_a_requantisation_cannot_have():
     """A zero point that is odd, where no bit is left for it: halves would have to become odd. What differs is told."""
-    built, layer, every, (scores, wanted) = between_powers_of_two(lambda chain: quantised(chain, 2.0, 3, np.uint8))
+    built, layer, every, (scores, wanted) = between_powers_of_two(lambda chain: chain.qdq(2.0, 3, np.uint8))
     different = [np.abs(results + 128 - np.clip(np.rint(sums / 2) + 3, 0, 255)) for sums, results in every]
     assert (sum(map(np.count_nonzero, different)), max(d.max() for d in different)) == built.wrong
     assert built.wrong[1] == 1

@@ -20,7 +20,7 @@ from bitloom.overlay.importers.verify import verify
 from tests.errors import refusal
 
 from . import onnx_files
-from .against import by_onnxruntime, check, import_chain
+from .against import by_onnxruntime, check, features, import_chain
 from .test_tflite import by_kernels, scores
 from .test_tflite import check as check_kernels
 from .tflite_files import DATA, Chain
@@ -61,7 +61,7 @@ def test_a_difference_of_two_maps():
     imported = import_file(DATA / "subtraction.tflite")
     assert {built.wrong for built in imported.emitted.built} == {(0, 0)}
     verify(imported, 2)
-    trace = imported.model.trace(imported.host.to_input(recorded["x"], imported.model.network.input.shape))
+    trace = imported.model.trace(features(imported, recorded["x"]))
     maps = dict(zip((layer.name for layer in imported.model.network.layers), trace))
     nodes = ("00_CONV_2D", "01_CONV_2D", "02_SUB", "04_FULLY_CONNECTED")
     layers = ("requantise_1", "requantise_2", "add_3", "requantise_4")
@@ -181,14 +181,6 @@ def test_the_command(tmp_path):
     assert "| ADD_2 | ADD | add_3 | 255 levels a channel, exact: unsigned 8 bit (0..255) |" in text
 
 
-def qdq(chain, scale, zero, dtype=np.uint8):
-    """Quantised to integers of 8 bits, and back to real numbers."""
-    ends = chain.constant(np.float32(scale)), None
-    chain.constants.append(onnx_files.numpy_helper.from_array(np.array(zero, dtype), f"z{len(chain.nodes)}"))
-    point = chain.constants[-1].name
-    return chain.node("QuantizeLinear", ends[0], point).node("DequantizeLinear", ends[0], point)
-
-
 def onnx_residual():
     rng = np.random.default_rng(3)
     chain = onnx_files.Chain((2, 5, 6), opset=19)
@@ -197,14 +189,14 @@ def onnx_residual():
     def conv(outputs, inputs):
         chain.node("Conv", rng.integers(-3, 4, (outputs, inputs, 3, 3)).astype(np.float32), **around)
 
-    qdq(chain, 0.03125, 128)
+    chain.qdq(0.03125, 128)
     conv(4, 2)
-    qdq(chain.node("Relu"), 0.06131, 0)
+    chain.node("Relu").qdq(0.06131, 0)
     fork = chain.here
     conv(4, 4)
-    qdq(chain, 0.40171, 120)
+    chain.qdq(0.40171, 120)
     chain.node("Add", fork).node("Relu")
-    qdq(chain, 0.23117, 0)
+    chain.qdq(0.23117, 0)
     return chain.node("Flatten").node("Gemm", rng.integers(-7, 8, (120, 3)).astype(np.float32))
 
 
@@ -219,9 +211,7 @@ def test_a_residual_network_of_onnx():
     assert (added.levels, added.wrong) == (255, (0, 0))
     images = np.random.default_rng(4).normal(0, 1, (5, 2, 5, 6)).astype(np.float32)
     wanted = ReferenceEvaluator(chain.model()).run(None, {"x": images})[0]
-    got = imported.host.scores(
-        imported.model.forward(imported.host.to_input(images, imported.model.network.input.shape))
-    )
+    got = imported.host.scores(imported.model.forward(features(imported, images)))
     assert np.abs(got - wanted).max() < 1e-3 * np.abs(wanted).max()
 
 
@@ -232,15 +222,14 @@ def test_an_activation_cuts_a_sum_where_its_type_goes_on(dtype, zero):
     chain = onnx_files.Chain((2, 4, 5), opset=19)
 
     def conv(inputs):
-        weight = chain.constant(rng.integers(-3, 4, (4, inputs, 1, 1)), np.int8)
-        weight = chain.weight("DequantizeLinear", weight, np.float32(1), chain.constant(0, np.int8))
-        qdq(chain.node("Conv", weight, kernel_shape=[1, 1]), 0.125, 0, np.int8)
+        weight = chain.dequantised(rng.integers(-3, 4, (4, inputs, 1, 1)), 1)
+        chain.node("Conv", weight, kernel_shape=[1, 1]).qdq(0.125, 0, np.int8)
         return chain.here
 
-    qdq(chain, 0.125, 0, np.int8)
+    chain.qdq(0.125, 0, np.int8)
     fork = conv(2)
     conv(4)
-    qdq(chain.node("Add", fork).node("Relu"), 0.125, zero, dtype)
+    chain.node("Add", fork).node("Relu").qdq(0.125, zero, dtype)
     imported = check(chain.node("Flatten").node("Gemm", np.eye(80, dtype=np.float32)), by_onnxruntime, near=0)
     assert {built.wrong for built in imported.emitted.built} == {(0, 0)}
 
@@ -252,16 +241,15 @@ def test_a_difference_of_two_maps_of_onnx(first):
     chain = onnx_files.Chain((2, 4, 5), opset=19)
 
     def conv(inputs, scale, zero):
-        weight = chain.constant(rng.integers(-3, 4, (4, inputs, 1, 1)), np.int8)
-        weight = chain.weight("DequantizeLinear", weight, np.float32(1), chain.constant(0, np.int8))
-        qdq(chain.node("Conv", weight, kernel_shape=[1, 1]), scale, zero, np.int8)
+        weight = chain.dequantised(rng.integers(-3, 4, (4, inputs, 1, 1)), 1)
+        chain.node("Conv", weight, kernel_shape=[1, 1]).qdq(scale, zero, np.int8)
         return chain.here
 
-    qdq(chain, 0.125, 0, np.int8)
+    chain.qdq(0.125, 0, np.int8)
     earlier = conv(2, 0.125, 3)
     later = conv(4, 0.0625, -7)
     chain.here = earlier if first == "the earlier map" else later
-    qdq(chain.node("Sub", later if first == "the earlier map" else earlier), 0.0625, 11, np.int8)
+    chain.node("Sub", later if first == "the earlier map" else earlier).qdq(0.0625, 11, np.int8)
     imported = check(chain.node("Flatten").node("Gemm", np.eye(80, dtype=np.float32)), by_onnxruntime, near=0)
     assert {built.wrong for built in imported.emitted.built} == {(0, 0)}
     assert [layer.kind for layer in imported.model.network.layers].count("add") == 1
@@ -277,11 +265,11 @@ def test_additions_with_halves_say_how_many_pairs_are_off(scales, wrong):
     first, second, result = (scale / 16 for scale in scales)
     chain = onnx_files.Chain((2, 2, 3), opset=19)
     weight = np.eye(2, dtype=np.float32).reshape(2, 2, 1, 1)
-    qdq(chain, 0.125, 0, np.int8)
-    qdq(chain.node("Conv", weight, kernel_shape=[1, 1]), first, 0, np.int8)
+    chain.qdq(0.125, 0, np.int8)
+    chain.node("Conv", weight, kernel_shape=[1, 1]).qdq(first, 0, np.int8)
     fork = chain.here
-    qdq(chain.node("Conv", weight, kernel_shape=[1, 1]), second, 0, np.int8)
-    qdq(chain.node("Add", fork), result, 0, np.int8)
+    chain.node("Conv", weight, kernel_shape=[1, 1]).qdq(second, 0, np.int8)
+    chain.node("Add", fork).qdq(result, 0, np.int8)
     imported = import_chain(chain.node("Flatten").node("Gemm", np.eye(12, dtype=np.float32)))
     assert [built.wrong[0] for built in imported.emitted.built] == [0, 0, wrong, 0]
     assert max(built.wrong[1] for built in imported.emitted.built) == (wrong > 0)

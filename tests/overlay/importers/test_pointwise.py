@@ -16,7 +16,7 @@ from bitloom.overlay.importers.tflite_rules import TensorScale
 from tests.errors import refusal, value_error
 
 from . import onnx_files
-from .test_curves import all_values, between, joined, qdq
+from .test_curves import all_values, between, joined
 from .test_tflite import import_chain
 from .test_tflite_forms import check
 from .tflite_files import DATA, Chain
@@ -227,7 +227,7 @@ FORMULAS = {
         itself,
         lambda c: c.node("Mul", 0.5),
     ),
-    "quantised between": joined("Sub", lambda chain: qdq(chain.node("Sigmoid"), np.float32(1 / 255), 0)),
+    "quantised between": joined("Sub", lambda chain: chain.node("Sigmoid").qdq(np.float32(1 / 255), 0)),
 }
 """Functions as exporters write them, as several nodes."""
 

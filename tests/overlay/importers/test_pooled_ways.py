@@ -10,8 +10,7 @@ from bitloom.overlay.importers.verify import images_off, verify
 from tests.errors import refusal
 
 from . import onnx_files
-from .against import by_onnxruntime, check, import_chain, outputs
-from .test_joined import qdq
+from .against import by_onnxruntime, check, features, import_chain, outputs
 from .test_tflite import by_kernels, scores
 from .tflite_files import Chain
 
@@ -29,12 +28,11 @@ class Branches(onnx_files.Chain):
     """A chain with one scale throughout, which goes on from any of its tensors."""
 
     def quantised(self):
-        return qdq(self, 0.125, 0, np.int8)
+        return self.qdq(0.125, 0, np.int8)
 
     def conv(self, rng, inputs, outputs, source=None, size=1):
         self.here = source or self.here
-        weight = self.constant(rng.integers(-3, 4, (outputs, inputs, size, size)), np.int8)
-        weight = self.weight("DequantizeLinear", weight, np.float32(0.25), self.constant(0, np.int8))
+        weight = self.dequantised(rng.integers(-3, 4, (outputs, inputs, size, size)), 0.25)
         pads = [size // 2] * 4
         return self.node("Conv", weight, kernel_shape=[size, size], pads=pads).quantised().here
 
@@ -58,16 +56,15 @@ def test_padded_means(name, zero):
     """Pools, as no weights are such means; halves are a level off where the file has the even one below them."""
     rng = np.random.default_rng(8)
     chain = Branches((1, 2, 3), opset=19).quantised()
-    weight = chain.constant(rng.integers(-3, 4, (2, 1, 1, 1)), np.int8)
-    chain.node("Conv", chain.weight("DequantizeLinear", weight, np.float32(0.25), chain.constant(0, np.int8)))
-    qdq(qdq(chain, 0.125, zero, np.int8).node("AveragePool", **PADDED[name]), 0.125, zero, np.int8)
+    chain.node("Conv", chain.dequantised(rng.integers(-3, 4, (2, 1, 1, 1)), 0.25))
+    chain.qdq(0.125, zero, np.int8).node("AveragePool", **PADDED[name]).qdq(0.125, zero, np.int8)
     size = 4 if "strides" in PADDED[name] else 12
     imported = import_chain(chain.scores(size))
     verify(imported, 8)
     assert [layer.kind for layer in imported.model.network.layers].count("avg_pool") == 1
     images = rng.integers(-128, 128, (400, 1, 2, 3)) * np.float32(0.125)
-    features = imported.host.to_input(images, imported.model.network.input.shape)
-    off = images_off(imported, features)
+    integers = features(imported, images)
+    off = images_off(imported, integers)
     got, wanted = outputs(imported, images), by_onnxruntime(chain, images)
     np.testing.assert_array_equal(got[~off], wanted[~off])
     assert np.abs(got - wanted).max() == 0.125
@@ -147,7 +144,7 @@ def test_a_clip_to_values_of_a_map(reader):
     chain, fork = begun()
     clipped = chain.node("Relu").here
     if reader == "mean":
-        qdq(chain.node("GlobalAveragePool"), 0.0937, 3, np.int8)  # a scale without ties
+        chain.node("GlobalAveragePool").qdq(0.0937, 3, np.int8)  # a scale without ties
     elif reader == "join":
         chain.node("Add", fork).quantised()
     else:
@@ -202,7 +199,7 @@ def test_padding_that_is_no_value_of_the_map():
 def test_what_a_pool_makes_of_a_map_with_several_readers_is_quantised_again(scale):
     chain, fork = begun()
     chain.pool(fork, **AROUND)
-    qdq(chain, scale, 0, np.int8)
+    chain.qdq(scale, 0, np.int8)
     chain.node("Add", fork).quantised()
     check(chain.scores(80), by_onnxruntime, near=0)
 
@@ -220,7 +217,7 @@ def test_the_input_is_read_twice():
 def test_a_way_without_weights(scale):
     """The map is added to what a quantiser of its own makes of it."""
     chain, fork = begun()
-    again = qdq(chain, scale, 0, np.int8).here
+    again = chain.qdq(scale, 0, np.int8).here
     chain.here = fork
     check(chain.node("Add", again).quantised().scores(80), by_onnxruntime, near=0)
 
@@ -228,8 +225,7 @@ def test_a_way_without_weights(scale):
 def dense(chain, rng, inputs, outputs, source):
     """A dense layer of a flat map."""
     chain.here = source
-    weight = chain.constant(rng.integers(-3, 4, (inputs, outputs)), np.int8)
-    weight = chain.weight("DequantizeLinear", weight, np.float32(0.25), chain.constant(0, np.int8))
+    weight = chain.dequantised(rng.integers(-3, 4, (inputs, outputs)), 0.25)
     return chain.node("MatMul", weight).quantised().here
 
 
@@ -279,7 +275,7 @@ def test_a_quantiser_that_changes_the_values_of_a_map_with_several_readers():
     """One reader has a copy of its own of the map."""
     rng = np.random.default_rng(5)
     chain, fork = begun()
-    qdq(chain, 0.375, 0, np.int8)
+    chain.qdq(0.375, 0, np.int8)
     first = chain.conv(rng, 4, 3)
     second = chain.conv(rng, 4, 3, fork)
     chain.here = first

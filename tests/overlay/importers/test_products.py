@@ -12,7 +12,6 @@ from . import onnx_files
 from .against import by_onnxruntime, outputs
 from .against import check as check_onnx
 from .against import import_chain as import_onnx_chain
-from .test_joined import qdq
 from .test_tflite import by_kernels, import_chain, scores
 from .test_tflite_forms import check
 from .tflite_files import Chain
@@ -96,7 +95,7 @@ def test_factors_for_random_scales(place):
 def pairs_of_onnx(zeros, scales):
     """A file that multiplies two channels of a map of 8 bits, and an image with all pairs."""
     chain = onnx_files.Chain((2, 256, 256), opset=19)
-    qdq(chain, 1.0, 0, np.uint8)
+    chain.qdq(1.0, 0, np.uint8)
     begin = chain.here
     maps = []
     for number in range(2):
@@ -104,9 +103,9 @@ def pairs_of_onnx(zeros, scales):
         weight = np.eye(2, dtype=np.float32)[number].reshape(1, 2, 1, 1)
         chain.node("Conv", weight, np.array([-zeros[number]], np.float32), kernel_shape=[1, 1])
         chain.node("Mul", np.float32(scales[number]))
-        maps.append(qdq(chain, scales[number], zeros[number], np.uint8).here)
+        maps.append(chain.qdq(scales[number], zeros[number], np.uint8).here)
     image = np.stack(np.meshgrid(*[np.arange(256)] * 2, indexing="ij")).astype(np.float32)
-    qdq(chain.node("Mul", maps[0], out="product"), scales[2], zeros[2], np.uint8)
+    chain.node("Mul", maps[0], out="product").qdq(scales[2], zeros[2], np.uint8)
     return chain, image[None]
 
 
@@ -177,19 +176,18 @@ def excited_onnx(rng, sizes):
 
     def conv(outputs, inputs, size, result, relu=False):
         kernel = [size] * len(sizes)
-        weight = chain.constant(rng.integers(-5, 6, (outputs, inputs, *kernel)), np.int8)
-        weight = chain.weight("DequantizeLinear", weight, np.float32(0.0371), chain.constant(0, np.int8))
+        weight = chain.dequantised(rng.integers(-5, 6, (outputs, inputs, *kernel)), 0.0371)
         chain.node("Conv", weight, kernel_shape=kernel, pads=[size // 2] * 2 * len(sizes))
-        qdq(chain.node("Relu") if relu else chain, *result)
+        (chain.node("Relu") if relu else chain).qdq(*result)
 
-    qdq(chain, 0.0317, 128)
+    chain.qdq(0.0317, 128)
     conv(6, 3, 3, (0.0151, 120))
     before = chain.here
-    qdq(chain.node("GlobalAveragePool"), 0.00913, 128)
+    chain.node("GlobalAveragePool").qdq(0.00913, 128)
     conv(3, 6, 1, (0.00411, 0), relu=True)
     conv(6, 3, 1, (0.00313, 117))
-    qdq(chain.node("HardSigmoid", alpha=1 / 6, beta=0.5), 1 / 255, 0)
-    qdq(chain.node("Mul", before), 0.0129, 122)
+    chain.node("HardSigmoid", alpha=1 / 6, beta=0.5).qdq(1 / 255, 0)
+    chain.node("Mul", before).qdq(0.0129, 122)
     conv(4, 6, 3, (0.01917, 110))
     return chain
 
@@ -205,9 +203,8 @@ def test_integers_times_integers_of_onnx():
     """QLinearMul, of a map and of a vector."""
     rng = np.random.default_rng(9)
     chain = onnx_files.Chain((3, 4, 5), opset=19)
-    qdq(chain, 0.0317, 128)
-    weight = chain.constant(rng.integers(-5, 6, (4, 3, 1, 1)), np.int8)
-    weight = chain.weight("DequantizeLinear", weight, np.float32(0.917), chain.constant(0, np.int8))
+    chain.qdq(0.0317, 128)
+    weight = chain.dequantised(rng.integers(-5, 6, (4, 3, 1, 1)), 0.917)
     chain.node("Conv", weight, kernel_shape=[1, 1])
     chain.node("QuantizeLinear", np.float32(0.0913), chain.constant(120, np.uint8))
     first = chain.here
@@ -223,12 +220,12 @@ def test_integers_times_integers_of_onnx():
 def two(rng):
     """Two quantised maps of ONNX: the one that is here, and the name of the other."""
     chain = onnx_files.Chain((2, 3, 4), opset=19)
-    qdq(chain, 0.0317, 128)
+    chain.qdq(0.0317, 128)
     chain.node("Conv", rng.integers(-5, 6, (4, 2, 1, 1)).astype(np.float32), kernel_shape=[1, 1])
-    qdq(chain, 0.0913, 120)
+    chain.qdq(0.0913, 120)
     begin = chain.here
     chain.node("Conv", rng.integers(-5, 6, (4, 4, 1, 1)).astype(np.float32), kernel_shape=[1, 1])
-    return qdq(chain, 0.117, 77), begin
+    return chain.qdq(0.117, 77), begin
 
 
 ZEROS = "9-bit integers of maps that are multiplied, and of the product, must have 0 for 0"
@@ -238,15 +235,15 @@ REFUSED = {
         "Mul_8 (Mul): a product of two maps must be quantised; quantise before the next layer",
     ),
     "no integer is worth 0": (
-        lambda chain, begin: qdq(chain.node("Add", np.float32(0.25)).node("Mul", begin), 0.3, 128),
+        lambda chain, begin: chain.node("Add", np.float32(0.25)).node("Mul", begin).qdq(0.3, 128),
         f"Mul_9 (Mul): {ZEROS}, got 0 at level 74.8632 of 256",
     ),
     "a number is added to the product": (
-        lambda chain, begin: qdq(chain.node("Mul", begin).node("Add", np.float32(0.3)), 0.25, 128),
+        lambda chain, begin: chain.node("Mul", begin).node("Add", np.float32(0.3)).qdq(0.25, 128),
         f"Mul_8 (Mul): {ZEROS}, got 0 at level 129.2 of 256",
     ),
     "falls": (
-        lambda chain, begin: qdq(chain.node("Mul", begin).node("Neg"), 0.3, 128),
+        lambda chain, begin: chain.node("Mul", begin).node("Neg").qdq(0.3, 128),
         "Mul_8 (Mul): between a product and its quantiser nothing may fall, got a negative scale",
     ),
 }

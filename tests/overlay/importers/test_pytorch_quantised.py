@@ -6,6 +6,7 @@ import pytest
 from bitloom.overlay.importers.imported import import_file
 from bitloom.overlay.importers.verify import verify
 
+from .against import features
 from .hardware import on_hardware
 
 HINT = "is not installed: pip install 'bitloom-fpga[brevitas]'"
@@ -72,9 +73,7 @@ def test_digits(name, backend, digits, tmp_path):
     by_onnxruntime = np.concatenate([session.run(None, {"x": image[None]})[0] for image in test.numpy()])
     imported = import_file(path)
     verify(imported, 2)
-    got = imported.host.scores(
-        imported.model.forward(imported.host.to_input(test.numpy(), imported.model.network.input.shape))
-    )
+    got = imported.host.scores(imported.model.forward(features(imported, test.numpy())))
     step = float(imported.graph.sections[-1].quantised.step)
     for wanted in (by_onnxruntime, by_pytorch):
         different = np.rint(np.abs(got - wanted) / step)
@@ -105,7 +104,7 @@ def test_export_of_today(digits, tmp_path):
     wanted = np.concatenate([session.run(None, {name: image[None]})[0] for image in test])
     imported = import_file(path)
     verify(imported, 2)
-    got = imported.host.scores(imported.model.forward(imported.host.to_input(test, imported.model.network.input.shape)))
+    got = imported.host.scores(imported.model.forward(features(imported, test)))
     different = np.rint(np.abs(got - wanted) / float(imported.graph.sections[-1].quantised.step))
     print(f"pt2e: {(different > 0).sum()} of {wanted.size} scores differ")
     assert different.max() <= 1

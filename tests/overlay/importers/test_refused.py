@@ -5,14 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from bitloom.golden import file
 from bitloom.golden.host import file as hosts
-from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.importers.errors import ImportRefused
 from bitloom.overlay.importers.imported import import_file, import_graph, parse_input
 from bitloom.overlay.importers.onnx_file import to_graph
+from tests.commands import call
 from tests.errors import refusal, value_error
 from tests.host_outputs import with_scores
 
@@ -553,13 +552,12 @@ def test_a_cast_behind_a_quantiser_that_is_refused():
     chain.constants[-1].CopyFrom(numpy_helper.from_array(np.uint16(3), chain.constants[-1].name))
     model = chain.model()
     model.graph.value_info.append(helper.make_tensor_value_info("t2", 4, [1, 4, 4, 4]))
-    with pytest.raises(ImportRefused) as refused:
-        import_graph(to_graph(model.SerializeToString()), name="chain")
-    assert refused.value.lines == (
+    with refusal(
         "QuantizeLinear_2 (QuantizeLinear): quantised values must be integers of at most 8 bits, got uint16; quantise "
         "to these (onnxruntime: activation_type=QuantType.QInt8)",
         "Cos_4 (Cos): this operator is not imported",
-    )
+    ):
+        import_graph(to_graph(model.SerializeToString()), name="chain")
 
 
 def test_engines_that_can_not():
@@ -588,7 +586,7 @@ def test_an_input_that_the_file_quantises():
 
 
 def run(*arguments):
-    return CliRunner().invoke(bitloom, ["import", *map(str, arguments)])
+    return call("import", *arguments)
 
 
 def good():
@@ -737,11 +735,7 @@ def test_inputs_and_outputs_of_the_file(there):
     )
 
 
-def dequantised(chain):
-    """The map, quantised to 8 bits and back."""
-    scale = chain.constant(np.float32(0.25))
-    zero = chain.constant(0, np.int8)
-    return chain.node("QuantizeLinear", scale, zero).node("DequantizeLinear", scale, zero)
+MAP = (0.25, 0, np.int8)
 
 
 @pytest.mark.parametrize(
@@ -753,16 +747,11 @@ def dequantised(chain):
     ],
 )
 def test_what_changes_the_size_of_a_sum_before_its_quantiser(op, inputs, attributes):
-    chain = dequantised(Chain((2, 4, 4), opset=19))
-    weight = chain.weight(
-        "DequantizeLinear",
-        chain.constant(np.ones((2, 2, 1, 1)), np.int8),
-        np.float32(0.25),
-        chain.constant(0, np.int8),
-    )
-    before = dequantised(chain.node("Conv", weight, kernel_shape=[1, 1])).here
-    dequantised(chain.node("Conv", weight, kernel_shape=[1, 1])).node("Add", before)
-    chain = dequantised(chain.node(op, *inputs, **attributes)).node("Flatten")
+    chain = Chain((2, 4, 4), opset=19).qdq(*MAP)
+    weight = chain.dequantised(np.ones((2, 2, 1, 1)), 0.25)
+    before = chain.node("Conv", weight, kernel_shape=[1, 1]).qdq(*MAP).here
+    chain.node("Conv", weight, kernel_shape=[1, 1]).qdq(*MAP).node("Add", before)
+    chain.node(op, *inputs, **attributes).qdq(*MAP).node("Flatten")
     size = {"Pad": 72}.get(op, 8)
     (line,) = lines(chain.node("Gemm", np.eye(size, 3, dtype=np.float32)))
     assert line.endswith("(Add): between a sum and its quantiser only scales and activations may lie")

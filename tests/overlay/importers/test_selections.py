@@ -13,7 +13,6 @@ from . import onnx_files
 from .against import by_onnxruntime
 from .against import check as check_onnx
 from .against import import_chain as import_onnx_chain
-from .test_joined import qdq
 from .test_tflite import import_chain
 from .test_tflite_forms import check
 from .tflite_files import Chain
@@ -154,10 +153,9 @@ def test_parts_of_tflite(kind):
 
 def quantised_conv(chain, rng, outputs, inputs, size, result, axes=2, **attributes):
     """A convolution of int8 weights over rows and columns, or columns alone, and its quantiser."""
-    weight = chain.constant(rng.integers(-5, 6, (outputs, inputs, *[size] * axes)), np.int8)
-    weight = chain.weight("DequantizeLinear", weight, np.float32(0.0371), chain.constant(0, np.int8))
+    weight = chain.dequantised(rng.integers(-5, 6, (outputs, inputs, *[size] * axes)), 0.0371)
     chain.node("Conv", weight, kernel_shape=[size] * axes, pads=[size // 2] * 2 * axes, **attributes)
-    return qdq(chain, *result)
+    return chain.qdq(*result)
 
 
 def onnx_slice(chain, begin, end, axes, steps):
@@ -167,7 +165,7 @@ def onnx_slice(chain, begin, end, axes, steps):
 def focus(rng):
     """YOLOv5's first layer: every second row and column, four times, side by side."""
     chain = onnx_files.Chain((3, 6, 8), opset=19)
-    qdq(chain, 0.0317, 128)
+    chain.qdq(0.0317, 128)
     quantised_conv(chain, rng, 3, 3, 3, (0.0151, 120))
     begin = chain.here
     parts = []
@@ -182,7 +180,7 @@ def focus(rng):
 def shuffled(rng):
     """ShuffleNet's block: half of the channels go past convolutions, then channels of both halves take turns."""
     chain = onnx_files.Chain((3, 4, 5), opset=19)
-    qdq(chain, 0.0317, 128)
+    chain.qdq(0.0317, 128)
     quantised_conv(chain, rng, 6, 3, 1, (0.0151, 120))
     chain.nodes.append(helper.make_node("Split", [chain.here], ["one", "two"], "Split", axis=1, num_outputs=2))
     chain.here = "two"
@@ -197,7 +195,7 @@ def shuffled(rng):
 def sensors(rng):
     """Channels of an input without rows, some for each of two convolutions."""
     chain = onnx_files.Chain((5, 9), opset=19)
-    begin = qdq(chain, 0.0317, 128).here
+    begin = chain.qdq(0.0317, 128).here
     onnx_slice(chain, (0,), (2,), (1,), (1,))
     first = quantised_conv(chain, rng, 4, 2, 3, (0.0151, 120), axes=1).here
     chain.here = begin
@@ -217,12 +215,12 @@ def test_cuts_of_onnx(name):
 def test_sums_that_are_cut_are_refused():
     rng = np.random.default_rng(8)
     chain = onnx_files.Chain((3, 4, 5), opset=19)
-    qdq(chain, 0.0317, 128).node("Conv", rng.integers(-5, 6, (6, 3, 1, 1)).astype(np.float32), kernel_shape=[1, 1])
+    chain.qdq(0.0317, 128).node("Conv", rng.integers(-5, 6, (6, 3, 1, 1)).astype(np.float32), kernel_shape=[1, 1])
     onnx_slice(chain, (1,), (3,), (1,), (1,))
     chain.node("Mul", np.array([[[1]], [[2]]], np.float32))
     why = "a map that is padded, cut or grows must be quantised before, or be read by a convolution"
     with refusal(f"Mul_4 (Mul): {why}"):
-        import_onnx_chain(qdq(chain, 0.1, 100))
+        import_onnx_chain(chain.qdq(0.1, 100))
 
 
 def tiled(rng, axis):

@@ -11,6 +11,7 @@ from bitloom.hls_gen.compiler.plan import plan
 from bitloom.overlay.importers.imported import import_file
 from tests.board_data import file as data
 
+from .against import features
 from .hardware import on_hardware
 
 pytest.importorskip("onnx", reason="the extra import is not installed")
@@ -21,7 +22,7 @@ LOGITS_ZERO = 24
 
 def layers(imported, images):
     """What golden has behind each node, in the file's integers: name of a node -> (N, rows, columns, channels)."""
-    trace = imported.model.trace(imported.host.to_input(images, imported.model.network.input.shape))
+    trace = imported.model.trace(features(imported, images))
     names = [layer.name for layer in imported.model.network.layers]
     out = {}
     for built, section, held in zip(
@@ -61,7 +62,7 @@ def test_every_value(name, recording, nodes, values):
             assert np.array_equal(got[frame].ravel(), wanted.ravel()), (node, frame)
             compared += wanted.size
     assert compared == values
-    x = imported.host.to_input(recorded["x"], imported.model.network.input.shape)
+    x = features(imported, recorded["x"])
     section = imported.graph.sections[-1]
     held = [*imported.choice.held.values()][-1]
     output = int(section.quantised.base) + (packed.forward(imported.model, x) - held.zero) // held.stride
@@ -74,7 +75,7 @@ def test_residual_network():
     imported = import_file(data("mlperf_tiny/pretrainedResnet_quant.tflite"))
     recorded, images = np.load(data("mlperf_tiny/ic_reference.npz")), np.load(data("cifar10_test_first761.npz"))
     assert {built.wrong for built in imported.emitted.built} == {(0, 0)}
-    x = imported.host.to_input(images["x"].astype(np.int64) - 128, imported.model.network.input.shape)
+    x = features(imported, images["x"].astype(np.int64) - 128)
     trace = dict(zip((layer.name for layer in imported.model.network.layers), packed.trace(imported.model, x[:2])))
     kinds = [*["CONV_2D", "CONV_2D", "CONV_2D", "ADD"] * 3, "AVERAGE_POOL_2D"]
     nodes = [*(f"{number:02d}_{kind}" for number, kind in enumerate(kinds)), "14_FULLY_CONNECTED"]

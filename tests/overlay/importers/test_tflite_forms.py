@@ -12,6 +12,7 @@ from bitloom.overlay.importers.verify import verify
 from tests.board_data import file as data
 from tests.errors import refusal, value_error
 
+from .against import features
 from .test_tflite import by_kernels, import_chain, scores
 from .tflite_files import Chain, TfliteTensor
 from .tflite_real import compare, kernels
@@ -623,7 +624,5 @@ def test_a_function_behind_a_last_concatenation_in_several_orders():
     imported = import_chain(chain.operator("LOGISTIC", chain.now.shape, (1 / 256, -128)))
     verify(imported, 2)
     images = rng.integers(-128, 128, (6, 4, 6, 2)).astype(np.int8)
-    got = imported.host.only.closed(
-        imported.model.forward(imported.host.to_input(images, imported.model.network.input.shape))
-    )
+    got = imported.host.only.closed(imported.model.forward(features(imported, images)))
     np.testing.assert_allclose(got, by_kernels(imported.source, images), atol=1e-6)

@@ -11,10 +11,10 @@ from bitloom.golden.graph import INPUT
 from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.multiply import MultiplyMaps
-from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.network import Model, Network
 from tests.cases import case_map, random_values
 from tests.errors import value_error
+from tests.graph_text import network_of
 
 FACTORS = [
     ((1, 1), 0, 0),
@@ -53,26 +53,19 @@ def test_every_pair_of_values(factors, first, second, clip):
     assert layer.reach(values, sources) == (totals.min(), totals.max())
 
 
-def residual() -> Model:
-    """An identity past a convolution, and another sum past both: three readers of one map."""
-    same = {"kernel": (1, 1), "weight": signed(3)}
-    net = Network(
-        name="residual",
-        input=case_map(3, 4, 2, signed(4)),
-        layers=(
-            Conv(name="conv_1", out_channels=2, **same),
-            Requantise(name="requantise_1", encoding=signed(6)),
-            Conv(name="conv_2", out_channels=2, **same),
-            Requantise(name="requantise_2", encoding=unsigned(5)),
-            Add(name="add_1", inputs=("requantise_1", "requantise_2"), encoding=signed(5)),
-            Add(name="add_2", inputs=("requantise_1", "add_1"), encoding=signed(7), clip=(-9, 60)),
-        ),
-    )
+def two_maps(name: str, *joins: object, **arrays: dict[str, np.ndarray]) -> Model:
+    """Map act_1, map act_2 that is made of it, and layers behind, with their arrays."""
+    network = network_of("3x4x2 s4", "conv_1 2 1x1 s3, act_1 s6, conv_2 2 1x1 s3, act_2 u5", *joins, name=name)
     rng = np.random.default_rng(1)
     scale = {"bias": np.array([3, -2]), "multiplier": np.array([3, 1]), "shift": np.array([2, 0])}
     weights = {name: {"weight": random_values((2, 1, 1, 2), signed(3), rng)} for name in ("conv_1", "conv_2")}
-    adds = {"add_1": arrays((3, -2), 5, 2), "add_2": arrays((1, 1), 0, 1)}
-    return Model(net, {**weights, "requantise_1": scale, "requantise_2": scale, **adds})
+    return Model(network, {**weights, "act_1": scale, "act_2": scale, **arrays})
+
+
+def residual() -> Model:
+    """An identity past a convolution, and another sum past both: three readers of one map."""
+    adds = "add_1 act_1 act_2 s5, add_2 act_1 add_1 s7 clip=-9..60"
+    return two_maps("residual", adds, add_1=arrays((3, -2), 5, 2), add_2=arrays((1, 1), 0, 1))
 
 
 def check(**given):

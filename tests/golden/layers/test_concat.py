@@ -3,16 +3,15 @@
 import numpy as np
 import pytest
 
-from bitloom.golden import file
 from bitloom.golden.encoding import BIPOLAR, TERNARY, bipolar, signed, unsigned
 from bitloom.golden.graph import INPUT
-from bitloom.golden.kernels import packed
 from bitloom.golden.layers.concat import Concat
-from bitloom.golden.layers.conv import Conv
-from bitloom.golden.layers.requantise import Requantise
-from bitloom.golden.network import Model, Network
+from bitloom.golden.network import Model
 from tests.cases import case_map, random_values
 from tests.errors import value_error
+from tests.graph_text import network_of
+
+from .agreement import by_onnxruntime, check_model
 
 WAYS = ("act_1", INPUT, "act_2")
 """What is concatenated, in this order."""
@@ -21,15 +20,8 @@ WAYS = ("act_1", INPUT, "act_2")
 def three_ways() -> Model:
     """An input and two convolutions of it beside each other, and a convolution of all."""
     channels = {"conv_1": 3, "conv_2": 2, "conv_4": 4}
-    reads = {"conv_4": "concat_3"}
-    one, two, four = (
-        Conv(name=name, out_channels=count, kernel=(1, 1), weight=signed(3), inputs=(reads.get(name, INPUT),))
-        for name, count in channels.items()
-    )
-    ways = ((1, signed(6)), (2, unsigned(6)))
-    acts = [Requantise(name=f"act_{k}", encoding=encoding, inputs=(f"conv_{k}",)) for k, encoding in ways]
-    layers = (one, two, *acts, Concat(name="concat_3", inputs=WAYS), four)
-    network = Network(name="ways", input=case_map(3, 4, 2, signed(4)), layers=layers)
+    beside = "conv_1 3 1x1 s3, act_1 s6, conv_2 @input 2 1x1 s3, act_2 u6"
+    network = network_of("3x4x2 s4", beside, Concat(name="concat_3", inputs=WAYS), "conv_4 4 1x1 s3", name="ways")
     rng = np.random.default_rng(1)
     arrays = {}
     for name, count in channels.items():
@@ -41,26 +33,15 @@ def three_ways() -> Model:
 
 
 def test_a_network_with_three_ways(tmp_path):
-    onnx, onnxruntime = pytest.importorskip("onnx"), pytest.importorskip("onnxruntime")
     model = three_ways()
     x = random_values((3, 3, 4, 2), signed(4), np.random.default_rng(2))
     maps = {INPUT: x, **dict(model.walk(x))}
-    values = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.INT64, None) for name in ("a", "b", "c", "y")]
-    node = onnx.helper.make_node("Concat", ["a", "b", "c"], ["y"], axis=-1)
-    graph = onnx.helper.make_graph([node], "concat", values[:3], values[3:])
-    opset = [onnx.helper.make_opsetid("", 13)]
-    session = onnxruntime.InferenceSession(
-        onnx.helper.make_model(graph, opset_imports=opset, ir_version=8).SerializeToString()
-    )
-    (expected,) = session.run(None, dict(zip("abc", (np.ascontiguousarray(maps[name], np.int64) for name in WAYS))))
-    assert np.array_equal(maps["concat_3"], expected)
-    assert len(np.unique(expected[0, 0, 0])) > 3  # the ways differ
+    inputs = dict(zip("abc", (np.ascontiguousarray(maps[name], np.int64) for name in WAYS)))
+    wanted = by_onnxruntime(("Concat", ["a", "b", "c"], ["y"], {"axis": -1}), **inputs)
+    assert np.array_equal(maps["concat_3"], wanted)
+    assert len(np.unique(wanted[0, 0, 0])) > 3  # the ways differ
     assert model.network.maps["concat_3"].encoding == signed(7)
-    assert np.array_equal(packed.forward(model, x), maps["conv_4"])
-    file.save(model, tmp_path / "ways.npz")
-    read = file.load(tmp_path / "ways.npz")
-    assert read.network == model.network
-    assert np.array_equal(read.forward(x), maps["conv_4"])
+    check_model(model, x, maps["conv_4"], tmp_path)
 
 
 @pytest.mark.parametrize(

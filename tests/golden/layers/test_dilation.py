@@ -4,9 +4,7 @@ device computes of them."""
 import numpy as np
 import pytest
 
-from bitloom.golden import file
 from bitloom.golden.encoding import BIPOLAR, signed
-from bitloom.golden.kernels import packed
 from bitloom.golden.kernels.tiled.conv import from_golden
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.grouped import DepthwiseConv
@@ -14,6 +12,8 @@ from bitloom.golden.network import Model, Network
 from bitloom.golden.window import Window
 from tests.cases import case_map, random_values
 from tests.errors import value_error
+
+from .agreement import by_onnxruntime, check_model
 
 
 def drawn(seed: int):
@@ -36,25 +36,14 @@ def drawn(seed: int):
 
 @pytest.mark.parametrize("seed", range(12))
 def test_equals_onnxruntime(seed, tmp_path):
-    helper = pytest.importorskip("onnx").helper
-    onnxruntime = pytest.importorskip("onnxruntime")
     layer, source, x, weight = drawn(seed)
-    depthwise = isinstance(layer, DepthwiseConv)
+    groups = 3 if isinstance(layer, DepthwiseConv) else 1
     window = {"kernel_shape": layer.kernel, "strides": layer.stride, "pads": layer.padding}
-    groups = 3 if depthwise else 1
-    node = helper.make_node("Conv", ["x", "w"], ["y"], dilations=layer.dilation, group=groups, **window)
-    ends = [helper.make_tensor_value_info(name, 1, None) for name in "xwy"]
-    graph = helper.make_graph([node], "g", ends[:2], ends[2:])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
-    session = onnxruntime.InferenceSession(model.SerializeToString())
+    node = ("Conv", ["x", "w"], ["y"], {**window, "dilations": layer.dilation, "group": groups})
     inputs = {name: array.transpose(0, 3, 1, 2).astype(np.float32) for name, array in (("x", x), ("w", weight))}
-    (y,) = session.run(None, inputs)
-    network = Network(name="dilated", input=source, layers=(layer,))
-    golden_model = Model(network, {"conv_1": {"weight": weight}})
-    np.testing.assert_array_equal(golden_model.forward(x), y.transpose(0, 2, 3, 1))
-    np.testing.assert_array_equal(packed.forward(golden_model, x), golden_model.forward(x))
-    file.save(golden_model, tmp_path / "dilated.npz")
-    assert file.load(tmp_path / "dilated.npz").network == network
+    wanted = by_onnxruntime(node, **inputs).transpose(0, 2, 3, 1)
+    model = Model(Network(name="dilated", input=source, layers=(layer,)), {"conv_1": {"weight": weight}})
+    check_model(model, x, wanted, tmp_path)
 
 
 def test_a_map_between_two_taps():

@@ -4,9 +4,7 @@ nearest upsampling and padding with edges, files, packed layers, and what a devi
 import numpy as np
 import pytest
 
-from bitloom.golden import file
 from bitloom.golden.encoding import BIPOLAR, signed
-from bitloom.golden.kernels import packed
 from bitloom.golden.kernels.tiled.conv import from_golden
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.grouped import DepthwiseConv, GroupedConv
@@ -14,28 +12,26 @@ from bitloom.golden.network import Model, Network
 from bitloom.golden.window import Window
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.plan import plan
-from bitloom.hls_gen.design.npu import Npu
 from tests.cases import case_map, random_values
 from tests.errors import value_error
+from tests.graph_text import network_of
 from tests.npus import integer_npu
 from tests.rows import npu_rows
 
-KINDS = {Conv: (3, {}), DepthwiseConv: (4, {}), GroupedConv: (6, {"groups": 2})}
-"""Outputs of a layer of 4 channels, and its further parameters."""
+from .agreement import by_onnxruntime, check_model
+
+KINDS = {Conv: (3, 1), DepthwiseConv: (4, 4), GroupedConv: (6, 2)}
+"""Outputs of a layer of 4 channels, and its groups."""
 
 
-def session(nodes, *inputs):
-    """onnxruntime of nodes that make y of some inputs."""
-    helper = pytest.importorskip("onnx").helper
-    onnxruntime = pytest.importorskip("onnxruntime")
-    ends = [helper.make_tensor_value_info(name, 1, None) for name in (*inputs, "y")]
-    nodes = [helper.make_node(kind, *ends_of, **options) for kind, *ends_of, options in nodes]
-    graph = helper.make_graph(nodes, "g", ends[:-1], ends[-1:])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
-    return onnxruntime.InferenceSession(model.SerializeToString())
+def layer_of(kind, encoding, **window):
+    """A layer of the kind, and its groups as ONNX has them."""
+    outputs, groups = KINDS[kind]
+    others = {"groups": groups} if kind is GroupedConv else {}
+    return kind(name="conv_1", out_channels=outputs, weight=encoding, **window, **others), groups
 
 
-def check(layer, source, seed, nodes, *, turned):
+def check(layer, source, seed, nodes, folder, *, turned):
     """Golden is what onnxruntime makes, and so are a file and the packed layer. ``turned``: weights as those of a
     transposed convolution, (channels, outputs of a group, rows, columns), the last tap first."""
     rng = np.random.default_rng(seed)
@@ -46,13 +42,9 @@ def check(layer, source, seed, nodes, *, turned):
     if turned:
         each = [part.transpose(1, 0, 2, 3) for part in np.split(given, groups)]
         given = np.concatenate(each)[:, :, ::-1, ::-1]
-    fed = {"x": x.transpose(0, 3, 1, 2), "w": given}
-    (y,) = session(nodes, "x", "w").run(None, {name: values.astype(np.float32) for name, values in fed.items()})
-    network = Network(name="grown", input=source, layers=(layer,))
-    model = Model(network, {"conv_1": {"weight": weight}})
-    np.testing.assert_array_equal(model.forward(x), y.transpose(0, 2, 3, 1))
-    np.testing.assert_array_equal(packed.forward(model, x), model.forward(x))
-    return model
+    y = by_onnxruntime(*nodes, x=x.transpose(0, 3, 1, 2).astype(np.float32), w=given.astype(np.float32))
+    model = Model(Network(name="grown", input=source, layers=(layer,)), {"conv_1": {"weight": weight}})
+    check_model(model, x, y.transpose(0, 2, 3, 1), folder)
 
 
 @pytest.mark.parametrize("encoding", [signed(8), BIPOLAR], ids=str)
@@ -67,27 +59,21 @@ def check(layer, source, seed, nodes, *, turned):
     ],
 )
 def test_a_transposed_convolution_is_onnxruntimes(kernel, stride, pads, more, dilation, kind, encoding, tmp_path):
-    outputs, others = KINDS[kind]
     spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilation)]
     top, left, bottom, right = (spans[k % 2] - 1 - pad for k, pad in enumerate(pads))
     padding = (top, left, bottom + more[0], right + more[1])
     window = {"kernel": kernel, "padding": padding, "dilation": dilation, "growth": stride}
-    layer = kind(name="conv_1", out_channels=outputs, weight=encoding, **window, **others)
-    groups = {Conv: 1, DepthwiseConv: 4, GroupedConv: 2}[kind]
+    layer, groups = layer_of(kind, encoding, **window)
     options = {"kernel_shape": kernel, "strides": stride, "pads": pads, "output_padding": more}
     node = ("ConvTranspose", ["x", "w"], ["y"], {**options, "dilations": dilation, "group": groups})
-    model = check(layer, case_map(5, 4, 4, encoding), 1, [node], turned=True)
-    file.save(model, tmp_path / "grown.npz")
-    assert file.load(tmp_path / "grown.npz").network == model.network
+    check(layer, case_map(5, 4, 4, encoding), 1, [node], tmp_path, turned=True)
 
 
 @pytest.mark.parametrize("encoding", [signed(8), BIPOLAR], ids=str)
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_convolution_behind_nearest_upsampling_is_onnxruntimes(kind, encoding):
-    outputs, others = KINDS[kind]
+def test_a_convolution_behind_nearest_upsampling_is_onnxruntimes(kind, encoding, tmp_path):
     window = {"kernel": (3, 2), "stride": (1, 3), "padding": (1, 0, 2, 1)}
-    layer = kind(name="conv_1", out_channels=outputs, weight=encoding, growth=(3, 2), repeats=True, **window, **others)
-    groups = {Conv: 1, DepthwiseConv: 4, GroupedConv: 2}[kind]
+    layer, groups = layer_of(kind, encoding, growth=(3, 2), repeats=True, **window)
     nearest = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     options = {"kernel_shape": (3, 2), "strides": (1, 3), "pads": (1, 0, 2, 1), "group": groups}
     nodes = [
@@ -95,7 +81,7 @@ def test_a_convolution_behind_nearest_upsampling_is_onnxruntimes(kind, encoding)
         ("Resize", ["x", "", "s"], ["u"], nearest),
         ("Conv", ["u", "w"], ["y"], options),
     ]
-    check(layer, case_map(4, 5, 4, encoding), 2, nodes, turned=False)
+    check(layer, case_map(4, 5, 4, encoding), 2, nodes, tmp_path, turned=False)
 
 
 EDGES = {
@@ -111,10 +97,8 @@ EDGES = {
 @pytest.mark.parametrize("name", EDGES)
 @pytest.mark.parametrize(("beside", "mode"), [("nearest", "edge"), ("mirrored", "reflect")])
 def test_padding_with_values_of_the_map_is_onnxruntimes(beside, mode, name, kind, encoding, tmp_path):
-    outputs, others = KINDS[kind]
     window = EDGES[name]
-    layer = kind(name="conv_1", out_channels=outputs, weight=encoding, beside=beside, **window, **others)
-    groups = {Conv: 1, DepthwiseConv: 4, GroupedConv: 2}[kind]
+    layer, groups = layer_of(kind, encoding, beside=beside, **window)
     top, left, bottom, right = window["padding"]
     sliding = {"strides": window.get("stride", (1, 1)), "dilations": window.get("dilation", (1, 1)), "group": groups}
     nodes = [
@@ -122,48 +106,48 @@ def test_padding_with_values_of_the_map_is_onnxruntimes(beside, mode, name, kind
         ("Pad", ["x", "p"], ["e"], {"mode": mode}),
         ("Conv", ["e", "w"], ["y"], {"kernel_shape": window["kernel"], **sliding}),
     ]
-    model = check(layer, case_map(4, 5, 4, encoding), 3, nodes, turned=False)
-    file.save(model, tmp_path / "clamped.npz")
-    assert file.load(tmp_path / "clamped.npz").network == model.network
+    check(layer, case_map(4, 5, 4, encoding), 3, nodes, tmp_path, turned=False)
 
 
 @pytest.mark.parametrize("encoding", [signed(8), BIPOLAR], ids=str)
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_clamped_map_that_grows_is_onnxruntimes(kind, encoding):
+def test_a_clamped_map_that_grows_is_onnxruntimes(kind, encoding, tmp_path):
     """The map with two columns more on both sides, of which a transposed convolution leaves the outermost ones out."""
-    outputs, others = KINDS[kind]
     window = {"growth": (2, 3), "beside": "nearest", "kernel": (4, 6), "padding": (2, 5, 2, 4)}
-    layer = kind(name="conv_1", out_channels=outputs, weight=encoding, **window, **others)
-    groups = {Conv: 1, DepthwiseConv: 4, GroupedConv: 2}[kind]
+    layer, groups = layer_of(kind, encoding, **window)
     options = {"kernel_shape": (4, 6), "strides": (2, 3), "pads": (3, 3, 3, 4), "group": groups}
     nodes = [
         ("Constant", [], ["p"], {"value_ints": (0, 0, 1, 1, 0, 0, 1, 1)}),
         ("Pad", ["x", "p"], ["e"], {"mode": "edge"}),
         ("ConvTranspose", ["e", "w"], ["y"], options),
     ]
-    check(layer, case_map(4, 5, 4, encoding), 4, nodes, turned=True)
+    check(layer, case_map(4, 5, 4, encoding), 4, nodes, tmp_path, turned=True)
 
 
 WINDOWS = [{"padding": (1, 2, 1, 2), "growth": (2, 2), "repeats": repeats} for repeats in (False, True)]
 WINDOWS.append({"padding": (3, 2, 3, 2), "dilation": (3, 2)})
 
 
+def planned(npu, **window):
+    """The plan of a layer, and its rows. Each valid tap takes a beat, and there are neither counters nor a former."""
+    layer = Conv(name="conv_1", out_channels=2, kernel=(3, 3), weight=signed(8), **window)
+    weight = random_values((2, 3, 3, 3), signed(8), np.random.default_rng(1))
+    model = Model(network_of("8x9x3 s8", layer), {"conv_1": {"weight": weight}})
+    network_plan = plan(model, [npu], CompileChoices(map_order="raster"))
+    valid = (layer.window(None).positions(8, 9) >= 0).sum()
+    assert network_plan.ideal == [("conv_1", valid)]
+    assert network_plan.formed(0) is None
+    (rows,) = npu_rows(network_plan)
+    assert rows.row("layers")["by_counters"] == 0
+    return network_plan, rows
+
+
 @pytest.mark.parametrize("window", WINDOWS, ids=str)
 def test_a_plan_reads_valid_taps_alone(window):
     """Nine kernel rows, and a beat for each tap on the map, by tables, as counters are for dense windows; the map
     arrives as it is, and a window former makes windows of maps that don't grow."""
-    layer = Conv(name="conv_1", out_channels=2, kernel=(3, 3), weight=signed(8), **window)
-    source = case_map(8, 9, 3, signed(8))
-    weight = random_values((2, 3, 3, 3), signed(8), np.random.default_rng(1))
-    npu = integer_npu(9, 8, kfp=4, kgp=4, raster=True, window_former=True)
-    model = Model(Network(name="grown", input=source, layers=(layer,)), {"conv_1": {"weight": weight}})
-    network_plan = plan(model, [npu], CompileChoices(map_order="raster"))
-    valid = (layer.window(None).positions(8, 9) >= 0).sum()
-    assert network_plan.ideal == [("conv_1", valid)]
-    (rows,) = npu_rows(network_plan)
+    network_plan, rows = planned(integer_npu(9, 8, kfp=4, kgp=4, raster=True, window_former=True), **window)
     assert rows.count("kernels") == 9
-    assert network_plan.formed(0) is None
-    assert rows.row("layers")["by_counters"] == 0
     assert network_plan.layers[0].on_array.counts.tuples == 72
 
 
@@ -194,19 +178,8 @@ def test_clamped_windows():
 @pytest.mark.parametrize("growth", [(1, 1), (2, 2)])
 def test_a_plan_of_a_clamped_map_has_tables(growth):
     """No counters and no former know of taps that are clamped; each tap that isn't on a dot takes a beat."""
-    size = {"kernel": (3, 3), "padding": (1, 2, 1, 2), "growth": growth}
-    layer = Conv(name="conv_1", out_channels=2, weight=signed(8), beside="nearest", **size)
-    weight = random_values((2, 3, 3, 3), signed(8), np.random.default_rng(1))
-    sizes = {"feature_bits": 9, "weight_bits": 8, "shift_bits": 0, "acc_bits": 32}
-    npu = Npu.of(engine="integer", kfp=12, line_taps=3, kgp=4, raster=True, window_former=True, **sizes)
-    network = Network(name="c", input=case_map(8, 9, 3, signed(8)), layers=(layer,))
-    model = Model(network, {"conv_1": {"weight": weight}})
-    network_plan = plan(model, [npu], CompileChoices(map_order="raster"))
-    valid = (layer.window(None).positions(8, 9) >= 0).sum()
-    assert network_plan.ideal == [("conv_1", valid)]
-    assert network_plan.formed(0) is None
-    (rows,) = npu_rows(network_plan)
-    assert rows.row("layers")["by_counters"] == 0
+    npu = integer_npu(9, 8, kfp=12, line_taps=3, kgp=4, raster=True, window_former=True)
+    planned(npu, padding=(1, 2, 1, 2), growth=growth, beside="nearest")
 
 
 def binary(**more):

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from bitloom.golden import file
 from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, signed, unsigned
-from bitloom.golden.kernels import packed
 from bitloom.golden.layers.lookup import Lookup
 from bitloom.golden.network import Model, Network
 from tests.cases import case_map, random_values
 from tests.errors import value_error
+
+from .agreement import by_onnxruntime, check_model
 
 ENCODINGS = [*(signed(bits) for bits in range(1, 10)), *(unsigned(bits) for bits in range(1, 9))]
 """Of maps that are looked up."""
@@ -21,32 +21,15 @@ def model(source: Encoding, target: Encoding, seed: int) -> Model:
     return Model(network, {"table": {"entries": random_values((256,), target, rng)}})
 
 
-def gathered(entries: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """The entries of some numbers, by onnxruntime."""
-    onnx = pytest.importorskip("onnx")
-    onnxruntime = pytest.importorskip("onnxruntime")
-    node = onnx.helper.make_node("Gather", ["entries", "numbers"], ["y"])
-    kind = onnx.TensorProto.INT64
-    tensors = [
-        onnx.helper.make_tensor_value_info(name, kind, shape)
-        for name, shape in (("entries", (256,)), ("numbers", numbers.shape), ("y", numbers.shape))
-    ]
-    graph = onnx.helper.make_graph([node], "gather", tensors[:2], tensors[2:])
-    net = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 13)], ir_version=8)
-    session = onnxruntime.InferenceSession(net.SerializeToString(), providers=["CPUExecutionProvider"])
-    (y,) = session.run(None, {"entries": entries.astype(np.int64), "numbers": numbers})
-    return y
-
-
 @pytest.mark.parametrize("source", ENCODINGS, ids=str)
-def test_equals_gather(source):
+def test_equals_gather(source, tmp_path):
     """The low 8 bits of a value in two's complement are the number of its entry."""
     table = model(source, signed(9), source.bits)
     x = random_values((4, 3, 5, 7), source, np.random.default_rng(1))
     numbers = x.astype(np.int16).astype(np.uint8).astype(np.int64)
-    wanted = gathered(table.arrays["table"]["entries"], numbers)
-    np.testing.assert_array_equal(table.forward(x), wanted)
-    np.testing.assert_array_equal(packed.forward(table, x), wanted)
+    entries = table.arrays["table"]["entries"].astype(np.int64)
+    wanted = by_onnxruntime(("Gather", ["entries", "numbers"], ["y"], {}), entries=entries, numbers=numbers)
+    check_model(table, x, wanted, tmp_path)
 
 
 def test_a_value_has_the_entry_of_its_low_bits():
@@ -54,14 +37,6 @@ def test_a_value_has_the_entry_of_its_low_bits():
     entries = table.arrays["table"]["entries"]
     x = np.array([-256, -255, -1, 0, 1, 255] + [0] * 99).reshape(1, 3, 5, 7)
     assert table.forward(x).ravel()[:6].tolist() == entries[[0, 1, 255, 0, 1, 255]].tolist()
-
-
-def test_through_a_file(tmp_path):
-    table = model(signed(8), signed(9), 4)
-    file.save(table, tmp_path / "net.npz")
-    again = file.load(tmp_path / "net.npz")
-    assert again.network == table.network
-    np.testing.assert_array_equal(again.arrays["table"]["entries"], table.arrays["table"]["entries"])
 
 
 @pytest.mark.parametrize("source", [BIPOLAR, TERNARY, signed(10), unsigned(9)], ids=str)

@@ -6,17 +6,16 @@ from math import floor
 import numpy as np
 import pytest
 
-from bitloom.golden import file
 from bitloom.golden.encoding import BIPOLAR, signed, unsigned
 from bitloom.golden.graph import INPUT
-from bitloom.golden.kernels import packed
-from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.multiply import MultiplyMaps
-from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.rounding import rounded_twice
-from bitloom.golden.network import Model, Network
+from bitloom.golden.network import Model
 from tests.cases import case_map, random_values
 from tests.errors import value_error
+
+from .agreement import by_onnxruntime, check_model
+from .test_add import two_maps
 
 
 def exact(product, bias, shift, low, high):
@@ -49,24 +48,11 @@ def test_every_pair_of_values(factors, first, second, clip):
 
 def test_equals_onnxruntime():
     """All pairs of int8, but for halves, which QLinearMul rounds to the even integer."""
-    helper = pytest.importorskip("onnx").helper
-    onnxruntime = pytest.importorskip("onnxruntime")
     x, y = (values.reshape(1, 256, 256, 1) for values in np.meshgrid(*[np.arange(-128, 128)] * 2, indexing="ij"))
-    nodes = [
-        helper.make_node("Constant", [], [name], value_float=scale)
-        for name, scale in (("one", 1.0), ("result", 512 / 3))
-    ]
-    inputs = ["x", "one", "zero", "y", "one", "zero", "result", "zero"]
-    nodes.append(helper.make_node("QLinearMul", inputs, ["z"], domain="com.microsoft"))
-    zero = helper.make_tensor("zero", 3, [], [0])
-    ends = [helper.make_tensor_value_info(name, 3, None) for name in "xyz"]
-    model = helper.make_model(
-        helper.make_graph(nodes, "g", ends[:2], ends[2:], [zero]),
-        opset_imports=[helper.make_opsetid("", 13), helper.make_opsetid("com.microsoft", 1)],
-        ir_version=8,
-    )
-    session = onnxruntime.InferenceSession(model.SerializeToString())
-    (wanted,) = session.run(None, {"x": x.astype(np.int8), "y": y.astype(np.int8)})
+    constants = [("Constant", [], [name], {"value_float": n}) for name, n in (("one", 1.0), ("result", 512 / 3))]
+    reads = ["a", "one", "zero", "b", "one", "zero", "result", "zero"]
+    inputs = {"a": x.astype(np.int8), "b": y.astype(np.int8), "zero": np.array(0, np.int8)}
+    wanted = by_onnxruntime(*constants, ("QLinearMul", reads, ["y"], {"domain": "com.microsoft"}), **inputs)
     layer = MultiplyMaps(name="multiply", inputs=("a", "b"), encoding=signed(8))
     got = layer.forward_of([x, y], arrays(3, 0, 9), [case_map(256, 256, 1, signed(8))] * 2)
     halves = x * y * 3 % 512 == 256
@@ -89,30 +75,14 @@ def test_equals_two_roundings(multiplier, right):
 
 def gated() -> Model:
     """A map times another one that was made of it."""
-    same = {"kernel": (1, 1), "weight": signed(3)}
-    network = Network(
-        name="gated",
-        input=case_map(3, 4, 2, signed(4)),
-        layers=(
-            Conv(name="conv_1", out_channels=2, **same),
-            Requantise(name="requantise_1", encoding=signed(6)),
-            Conv(name="conv_2", out_channels=2, **same),
-            Requantise(name="requantise_2", encoding=unsigned(5)),
-            MultiplyMaps(name="multiply_1", inputs=("requantise_1", "requantise_2"), encoding=signed(5), clip=(-9, 15)),
-        ),
-    )
-    rng = np.random.default_rng(1)
-    scale = {"bias": np.array([3, -2]), "multiplier": np.array([3, 1]), "shift": np.array([2, 0])}
-    weights = {name: {"weight": random_values((2, 1, 1, 2), signed(3), rng)} for name in ("conv_1", "conv_2")}
-    return Model(network, {**weights, "requantise_1": scale, "requantise_2": scale, "multiply_1": arrays(3, 5, 4)})
+    layer = MultiplyMaps(name="multiply_1", inputs=("act_1", "act_2"), encoding=signed(5), clip=(-9, 15))
+    return two_maps("gated", layer, multiply_1=arrays(3, 5, 4))
 
 
 def test_a_file(tmp_path):
     model = gated()
-    file.save(model, tmp_path / "gated.npz")
-    assert file.load(tmp_path / "gated.npz").network == model.network
     x = random_values((5, 3, 4, 2), signed(4), np.random.default_rng(2))
-    assert (packed.forward(model, x) == model.forward(x)).all()
+    check_model(model, x, model.forward(x), tmp_path)
 
 
 def test_what_does_not_fit_is_refused():

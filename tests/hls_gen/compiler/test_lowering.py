@@ -13,7 +13,7 @@ from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, bipolar, signed,
 from bitloom.golden.layer import Layer
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool
+from bitloom.golden.layers.pool import MaxPool, MinPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.actions import PoolAction, Sums, Thresholds
@@ -26,6 +26,7 @@ from bitloom.hls_gen.design.pool_unit import LARGEST
 from tests import networks as drawn
 from tests.cases import case_map, random_images, random_model
 from tests.errors import value_error
+from tests.graph_text import network_of
 
 from .foldings import CASES
 
@@ -37,10 +38,9 @@ def conv(padding: tuple[int, int, int, int] = (0, 0, 0, 0), weight: Encoding = B
     return Conv(name="conv_1", out_channels=channels, kernel=(3, 3), stride=(1, 2), padding=padding, weight=weight)
 
 
-def model_of(encoding: Encoding, channels: int, *layers: Layer, seed: int = 0) -> Model:
+def model_of(encoding: Encoding, channels: int, *layers: Layer | str, seed: int = 0) -> Model:
     """A random model on a 4 x 6 map."""
-    network = Network(name="net", input=case_map(4, 6, channels, encoding), layers=layers)
-    return random_model(network, np.random.default_rng(seed))
+    return random_model(network_of(case_map(4, 6, channels, encoding), *layers), np.random.default_rng(seed))
 
 
 def pass_ends(network: Network) -> list[int]:
@@ -103,8 +103,7 @@ def unused_lanes(p: LoweredLayer) -> LoweredLayer:
 
 def test_the_rule_on_a_tiny_pass():
     """One kernel, 1 x 1 map: features 1 0 1, weights 1 1 0: one match, two mismatches."""
-    network = Network(name="net", input=case_map(1, 1, 3), layers=(Dense(name="dense", out_channels=1),))
-    model = Model(network, {"dense": {"weight": np.array([1, 1, -1]).reshape(1, 1, 1, 3)}})
+    model = Model(network_of("1x1x3", "dense 1"), {"dense": {"weight": np.array([1, 1, -1]).reshape(1, 1, 1, 3)}})
     (p,) = lower_alone(model).layers
     assert p.weight.tolist() == [[[[1], [1], [0]]]]
     of = p.arithmetic
@@ -132,11 +131,11 @@ def test_random_networks(data):
     check(drawn.random_model(network, seed), images=drawn.random_images(network, 2, seed))
 
 
-@pytest.mark.parametrize("tail", [(), (Threshold(name="act"),), (Threshold(name="act", levels=3),)], ids=len)
+@pytest.mark.parametrize("tail", ["", "act", "act levels=3"])
 @pytest.mark.parametrize("padding", PADDINGS)
 @pytest.mark.parametrize("encoding", [BIPOLAR, bipolar(2), bipolar(3), bipolar(5)])
 def test_matches_and_thermometers(encoding, padding, tail):
-    p = check(model_of(encoding, 5, conv(padding), *tail)).layers[0]
+    p = check(model_of(encoding, 5, conv(padding), tail)).layers[0]
     assert p.weight.shape == (4, 9, 5 * encoding.bits, 1)
     assert (p.visits, p.arithmetic.double, p.arithmetic.tap_offset) == (1, True, 5 * encoding.bits)
 
@@ -151,8 +150,7 @@ WITH_THRESHOLDS = [*RAW, (1, BIPOLAR), (5, BIPOLAR), (3, bipolar(3))]
 )
 def test_ternary_weights(channels, encoding, padding, raw):
     even = channels * encoding.bits % 2 == 0
-    tail = () if raw else (Threshold(name="act", levels=2),)
-    model = model_of(encoding, channels, conv(padding, TERNARY), *tail)
+    model = model_of(encoding, channels, conv(padding, TERNARY), "" if raw else "act levels=2")
     p = check(model).layers[0]
     lanes = channels * encoding.bits
     of = p.arithmetic
@@ -168,7 +166,7 @@ def test_ternary_weights(channels, encoding, padding, raw):
 @pytest.mark.parametrize("padding", PADDINGS[:2])
 @pytest.mark.parametrize("encoding", INTEGERS, ids=str)
 def test_bit_planes(encoding, padding, raw):
-    model = model_of(encoding, 3, conv(padding), *([] if raw else [Threshold(name="act", levels=2)]))
+    model = model_of(encoding, 3, conv(padding), "" if raw else "act levels=2")
     lowered = check(model, n=8)
     bits = encoding.bits + (encoding.kind == "unsigned")
     assert lowered.input_bits == stored_bits(encoding) == bits
@@ -182,13 +180,14 @@ def test_bit_planes(encoding, padding, raw):
 def test_every_value_by_its_planes(encoding):
     """Each value of the encoding once, against both weights, at one tap: no sum can hide a wrong plane."""
     values = np.arange(encoding.low, encoding.high + 1)
-    network = Network(name="net", input=case_map(1, 1, 1, encoding), layers=(Dense(name="dense", out_channels=2),))
+    network = network_of(case_map(1, 1, 1, encoding), "dense 2")
     model = Model(network, {"dense": {"weight": np.array([1, -1]).reshape(2, 1, 1, 1)}})
     result = lower_alone(model).forward(values.reshape(-1, 1, 1, 1))
     np.testing.assert_array_equal(result.reshape(-1, 2), np.stack([values, -values], axis=1))
 
 
 POOL = MaxPool(name="pool", kernel=(2, 2), stride=(1, 2), padding=(1, 0, 0, 1))
+WORDS = "conv words 6 accumulate=or_words word_channels=3"
 
 
 def tail(pool_first: bool, levels: int = 1) -> Sequence[Layer]:
@@ -200,11 +199,9 @@ def tail(pool_first: bool, levels: int = 1) -> Sequence[Layer]:
 @pytest.mark.parametrize("pooled", [False, True])
 def test_accumulation_by_or(pooled, padding):
     """One match or none, beside padding too; its inputs may be complements, and its output is what the next reads."""
-    few = Conv(name="few", out_channels=1, kernel=(1, 1))
-    some = Conv(name="some", out_channels=5, kernel=(3, 3), padding=padding, accumulate="or")
-    pool = [MaxPool(name="pool_2", kernel=(2, 1), stride=(1, 1))] if pooled else []
-    last = Dense(name="dense", out_channels=2)
-    model = model_of(BIPOLAR, 3, few, *tail(True), some, *pool, last, seed=3)
+    some = f"conv some 5 3x3 accumulate=or padding={'/'.join(map(str, padding))}"
+    pool = "max_pool pool_2 2x1 1x1" * pooled
+    model = model_of(BIPOLAR, 3, "conv few 1 1x1", *tail(True), some, pool, "dense 2", seed=3)
     model.arrays["act"]["direction"][:], model.arrays["act"]["threshold"][:] = -1, -1  # features are mostly -1
     model.arrays["some"]["weight"][0] = 1
     p = check(model, n=200).layers[1]
@@ -221,12 +218,10 @@ def test_accumulation_by_or(pooled, padding):
 def test_words(pooled, padding):
     """The second word of a tap is short; its inputs may be complements, and falling thresholds give complements, which
     the next layer's weights take back, also where that ORs words itself."""
-    first = Conv(name="first", out_channels=5, kernel=(1, 1))
-    words = Conv(name="words", out_channels=6, kernel=(3, 3), padding=padding, accumulate="or_words", word_channels=3)
-    pool = [MaxPool(name="pool_2", kernel=(2, 1), stride=(1, 1))] if pooled else []
-    again = Dense(name="again", out_channels=4, accumulate="or_words", word_channels=4)
-    layers = (first, *tail(True), words, *pool, Threshold(name="mid", levels=1), again)
-    model = model_of(BIPOLAR, 3, *layers, seed=3)
+    words = f"{WORDS} 3x3 padding={'/'.join(map(str, padding))}"
+    pool = "max_pool pool_2 2x1 1x1" * pooled
+    last = "threshold mid, dense again 4 accumulate=or_words word_channels=4"
+    model = model_of(BIPOLAR, 3, "conv first 5 1x1", *tail(True), words, pool, last, seed=3)
     assert set(model.arrays["mid"]["direction"]) == {-1, 1}
     images = random_images(model, 20, np.random.default_rng(9))
     lowered = lower_alone(model)
@@ -240,29 +235,24 @@ def test_words(pooled, padding):
     assert low <= values.min() < values.max() <= high
 
 
-@pytest.mark.parametrize(("pool", "fits"), [(MaxPool, 1), (MinPool, -1)])
+@pytest.mark.parametrize(("pool", "fits"), [("max_pool", 1), ("min_pool", -1)])
 def test_words_in_front_of_a_pool(pool, fits):
     """The pool unit ORs bits of large sums: the direction that fits is exact, the other one is refused."""
-    words = Conv(name="words", out_channels=6, kernel=(2, 2), accumulate="or_words", word_channels=3)
-    after = pool(name="pool", kernel=(2, 1), stride=(1, 1))
-    model = model_of(BIPOLAR, 3, words, Threshold(name="act"), after, Dense(name="last", out_channels=4))
+    model = model_of(BIPOLAR, 3, f"{WORDS} 2x2, act, {pool} pool 2x1 1x1, dense last 4")
     direction = model.arrays["act"]["direction"]
     direction[:] = fits
     images = random_images(model, 20, np.random.default_rng(9))
     np.testing.assert_array_equal(lower_alone(model).forward(images), model.forward(images))
     direction[1:3] = -fits
     with value_error(
-        f"act: between accumulate or_words and a {after.kind} every direction must be {fits}, got {-fits} in 2 of 6 "
-        "channels"
+        f"act: between accumulate or_words and a {pool} every direction must be {fits}, got {-fits} in 2 of 6 channels"
     ):
         lower_alone(model)
 
 
 @pytest.mark.parametrize("direction", [-1, 1])
 def test_words_never_have_a_min_pool_of_sums(direction):
-    words = Conv(name="words", out_channels=6, kernel=(2, 2), accumulate="or_words", word_channels=3)
-    pool = MinPool(name="pool", kernel=(2, 1), stride=(1, 1))
-    model = model_of(BIPOLAR, 3, words, pool, Threshold(name="act"), Dense(name="last", out_channels=4))
+    model = model_of(BIPOLAR, 3, f"{WORDS} 2x2, min_pool pool 2x1 1x1, act, dense last 4")
     model.arrays["act"]["direction"][:] = direction
     with value_error(
         "pool: accumulate or_words must have no min_pool before its threshold, got one: a pool behind the threshold "
@@ -278,7 +268,7 @@ def test_words_never_have_a_min_pool_of_sums(direction):
 def test_directions_around_a_max_pool(pool_first, encoding, levels, next_weight):
     """A complement (pool first) is taken back by the next layer's weights, for each bit of the channel."""
     dense = Dense(name="dense", out_channels=5, weight=next_weight)
-    model = model_of(encoding, 3, conv((1, 1, 0, 1)), *tail(pool_first, levels), dense, Threshold(name="end"))
+    model = model_of(encoding, 3, conv((1, 1, 0, 1)), *tail(pool_first, levels), dense, "threshold end")
     direction = model.arrays["act"]["direction"]
     assert set(direction) == {-1, 1}
     down = np.repeat(direction < 0, levels)
@@ -296,9 +286,9 @@ def test_directions_around_a_max_pool(pool_first, encoding, levels, next_weight)
 @pytest.mark.parametrize("pool_first", [None, False, True], ids=["no_pool", "threshold_pool", "pool_threshold"])
 def test_thresholds_out_of_reach(pool_first, weight, encoding):
     """At, beyond and far beyond both ends, in both directions: constants, with narrow thresholds."""
-    after = (Threshold(name="act"),) if pool_first is None else tail(pool_first)
+    after = ("act",) if pool_first is None else tail(pool_first)
     layer = conv((1, 0, 2, 1), weight, channels=20)
-    network = model_of(encoding, 3, layer, *after, Dense(name="dense", out_channels=3)).network
+    network = model_of(encoding, 3, layer, *after, "dense 3").network
     low, high = layer.accumulator_range(network.input)
     ends = [low - 1, low, low + 1, high - 1, high, high + 1, 0, low - 1000, 2**31 - 1, -(2**31)]
     rng = np.random.default_rng(2)
@@ -312,7 +302,7 @@ def test_values_at_both_ends_of_the_range():
     for weight in (BIPOLAR, TERNARY):
         for channels in (3, 4):
             layer = Dense(name="dense", out_channels=2, weight=weight)
-            network = Network(name="net", input=case_map(2, 3, channels), layers=(layer, Threshold(name="act")))
+            network = network_of(f"2x3x{channels}", layer, "act")
             ones = np.ones((2, 2, 3, channels), int)
             ones[1] = -1
             act = {"threshold": np.array([[6 * channels], [6 * channels]]), "direction": np.ones(2, int)}
@@ -323,64 +313,42 @@ def test_values_at_both_ends_of_the_range():
             check(model, images=ones)
 
 
+TAIL = "what follows must be nothing, threshold, or threshold and a max_pool or min_pool in either order, got"
+EVEN = (
+    "conv_1: ternary weights without a threshold need a bipolar map with an even number of bits at each position, got"
+)
+
+
 @pytest.mark.parametrize(
     ("encoding", "layers", "planes", "message"),
     [
         (signed(8), [conv()], 7, "net: the input must have at most 7 bit planes, got 8"),
         (unsigned(7), [conv()], 7, "net: the input must have at most 7 bit planes, got 8"),
+        (BIPOLAR, [POOL, "threshold a", conv()], None, f"pool_copy: {TAIL} threshold, max_pool, threshold"),
         (
             BIPOLAR,
-            [POOL, Threshold(name="a"), conv()],
+            [conv(), "threshold a", POOL, "threshold b"],
             None,
-            "pool_copy: what follows must be nothing, threshold, or threshold and a max_pool or min_pool in either "
-            "order, got threshold, max_pool, threshold",
+            f"conv_1: {TAIL} threshold, max_pool, threshold",
         ),
+        (BIPOLAR, [conv(), "avg_pool mean 1x1 1x1, dense 2"], None, f"conv_1: {TAIL} avg_pool"),
+        (BIPOLAR, [conv(), POOL, "dense 2"], None, f"conv_1: {TAIL} max_pool"),
+        (BIPOLAR, [conv(), "dense 2"], None, "conv_1: a threshold must follow before the next layer, got none"),
         (
             BIPOLAR,
-            [conv(), Threshold(name="a"), POOL, Threshold(name="b")],
-            None,
-            "conv_1: what follows must be nothing, threshold, or threshold and a max_pool or min_pool in either order, "
-            "got threshold, max_pool, threshold",
-        ),
-        (
-            BIPOLAR,
-            [conv(), AvgPool(name="mean", kernel=(1, 1), stride=(1, 1)), Dense(name="dense", out_channels=2)],
-            None,
-            "conv_1: what follows must be nothing, threshold, or threshold and a max_pool or min_pool in either order, "
-            "got avg_pool",
-        ),
-        (
-            BIPOLAR,
-            [conv(), POOL, Dense(name="dense", out_channels=2)],
-            None,
-            "conv_1: what follows must be nothing, threshold, or threshold and a max_pool or min_pool in either order, "
-            "got max_pool",
-        ),
-        (
-            BIPOLAR,
-            [conv(), Dense(name="dense", out_channels=2)],
-            None,
-            "conv_1: a threshold must follow before the next layer, got none",
-        ),
-        (
-            BIPOLAR,
-            [
-                Dense(name="dense", out_channels=2, accumulate="or"),
-                Threshold(name="act"),
-                Dense(name="last", out_channels=2),
-            ],
+            ["dense 2 accumulate=or, act, dense last 2"],
             None,
             "dense: what follows accumulate or must be nothing or max_pool, got threshold",
         ),
         (
             BIPOLAR,
-            [replace(conv(), accumulate="or_words", word_channels=2), Threshold(name="act"), POOL],
+            [replace(conv(), accumulate="or_words", word_channels=2), "act", POOL],
             None,
             "act: between accumulate or_words and a max_pool every direction must be 1, got -1 in 2 of 4 channels",
         ),
         (
             BIPOLAR,
-            [Dense(name="dense", out_channels=4, accumulate="or_words", word_channels=2), Threshold(name="act")],
+            ["dense 4 accumulate=or_words word_channels=2, act"],
             None,
             "act: direction after accumulate or_words must be 1 in the last layer, got -1",
         ),
@@ -390,20 +358,8 @@ def test_values_at_both_ends_of_the_range():
             None,
             "conv_1: weight must be bipolar 1 bit or ternary, got signed 4 bit (-8..7)",
         ),
-        (
-            bipolar(3),
-            [conv(weight=TERNARY)],
-            None,
-            "conv_1: ternary weights without a threshold need a bipolar map with an even number of bits at each "
-            "position, got 3 channels of bipolar 3 bit (-3..3 in steps of 2)",
-        ),
-        (
-            signed(8),
-            [conv(weight=TERNARY)],
-            None,
-            "conv_1: ternary weights without a threshold need a bipolar map with an even number of bits at each "
-            "position, got 3 channels of signed 8 bit (-128..127)",
-        ),
+        (bipolar(3), [conv(weight=TERNARY)], None, f"{EVEN} 3 channels of bipolar 3 bit (-3..3 in steps of 2)"),
+        (signed(8), [conv(weight=TERNARY)], None, f"{EVEN} 3 channels of signed 8 bit (-128..127)"),
         (BIPOLAR, [conv(), *tail(True)], None, "act: direction after a max pool must be 1 in the last layer, got -1"),
     ],
 )

@@ -10,9 +10,7 @@ from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, bipolar, signed,
 from bitloom.golden.graph import INPUT
 from bitloom.golden.layer import Layer
 from bitloom.golden.layers.conv import Conv
-from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool, Pool, SumPool
-from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.rounding import rounded_quotient
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
@@ -23,6 +21,7 @@ from bitloom.hls_gen.compiler.taps import AddedSums, Taps, limits_of_sums
 from bitloom.hls_gen.compiler.workloads import CutTarget, engines_of
 from tests.cases import case_map, random_images, random_model
 from tests.errors import value_error
+from tests.graph_text import network_of
 
 from .agreement import agree
 
@@ -37,11 +36,8 @@ def conv(weight: Encoding = BIPOLAR, **more: object) -> Conv:
     return Conv(name="conv_1", out_channels=6, kernel=(3, 2), padding=(1, 0, 1, 1), weight=weight, **more)
 
 
-DENSE = Dense(name="dense", out_channels=4)
-
-
-def network(source: Encoding, *layers: Layer, channels: int = 3) -> Network:
-    return Network(name="net", input=case_map(6, 7, channels, source), layers=layers)
+def network(source: Encoding, *layers: Layer | str, channels: int = 3) -> Network:
+    return network_of(case_map(6, 7, channels, source), *layers)
 
 
 def with_thresholds(net: Network, seed: int) -> Model:
@@ -87,12 +83,9 @@ SOURCES = [(BIPOLAR, BIPOLAR, 1), (BIPOLAR, BIPOLAR, 3), (bipolar(3), TERNARY, 1
 @pytest.mark.parametrize("more", ["", "max_pool", "min_pool", "pool_behind"])
 @pytest.mark.parametrize(("source", "weight", "levels"), [*SOURCES, (unsigned(4), BIPOLAR, 2)], ids=str)
 def test_the_binary_engine_adds_up_sums_in_front_of_thresholds(source, weight, levels, more, window, kind) -> None:
-    act = Threshold(name="act_1", levels=levels)
-    last = Dense(name="dense", out_channels=4)
-    other = {"kernel": (1, 2), "stride": (1, 1)}
-    between = {"max_pool": [MaxPool(name="more", **other)], "min_pool": [MinPool(name="more", **other)]}.get(more, [])
-    behind = [MaxPool(name="more", **other)] if more == "pool_behind" else []
-    net = network(source, conv(weight), kind(name="pool_1", **window), *between, act, *behind, last)
+    act = f"act_1 levels={levels}"
+    tail = f"{act}, max_pool more 1x2 1x1" if more == "pool_behind" else f"{more} more 1x2 1x1, {act}" if more else act
+    net = network(source, conv(weight), kind(name="pool_1", **window), tail, "dense 4")
     for seed in range(3):
         model = with_thresholds(net, seed)
         agree(model, lower_alone(model))
@@ -101,7 +94,7 @@ def test_the_binary_engine_adds_up_sums_in_front_of_thresholds(source, weight, l
 @pytest.mark.parametrize("kind", [AvgPool, SumPool])
 def test_sums_of_words_that_are_ored_are_added_up(kind) -> None:
     words = conv(accumulate="or_words", word_channels=2)
-    net = network(BIPOLAR, words, kind(name="pool_1", **CUT), Threshold(name="act_1"), DENSE)
+    net = network(BIPOLAR, words, kind(name="pool_1", **CUT), "act_1, dense 4")
     model = with_thresholds(net, 1)
     agree(model, lower_alone(model))
 
@@ -109,17 +102,15 @@ def test_sums_of_words_that_are_ored_are_added_up(kind) -> None:
 @pytest.mark.parametrize("kind", [AvgPool, SumPool])
 @pytest.mark.parametrize("between", [False, True])
 def test_the_integer_engine_adds_up_sums_for_the_binary_one(between: bool, kind) -> None:
-    tail = [*[MaxPool(name="more", kernel=(1, 2), stride=(1, 1))] * between, Threshold(name="act_1", levels=2)]
-    net = network(INT8, conv(INT8), kind(name="pool_1", **CUT), *tail, DENSE)
+    tail = "max_pool more 1x2 1x1" * between, "act_1 levels=2, dense 4"
+    net = network(INT8, conv(INT8), kind(name="pool_1", **CUT), *tail)
     model = with_thresholds(net, 2)
     agree(model, lower_alone(model, engines=[Engine("integer", 8, 9), Engine()]))
 
 
 def test_a_sum_pool_in_front_of_a_requantisation() -> None:
-    pool = MaxPool(name="pool_2", kernel=(2, 1), stride=(1, 1))
-    act = Requantise(name="act_1", encoding=INT8)
-    dense = Dense(name="dense", out_channels=4, weight=INT8)
-    net = network(INT8, conv(INT8), SumPool(name="pool_1", **WHOLE), act, pool, dense)
+    tail = "act_1 s8, max_pool pool_2 2x1 1x1, dense 4 s8"
+    net = network(INT8, conv(INT8), SumPool(name="pool_1", **WHOLE), tail)
     arrays = dict(random_model(net, np.random.default_rng(3)).arrays)
     arrays["act_1"] = {"bias": np.arange(6), "multiplier": np.full(6, 1 << 20), "shift": np.full(6, 30)}
     model = Model(net, arrays)
@@ -147,8 +138,7 @@ def test_taps_go_through_the_kernel_again_and_again() -> None:
     assert (window.pools[0].repeated, window.positions(1, 3).tolist()) == (2, [[0, 0], [1, 2]])
 
 
-FIRST = {"bits": (BIPOLAR, []), "thermometer": (bipolar(3), [])}
-FIRST["made_binary"] = (signed(6), [Threshold(name="entry")])
+FIRST = {"bits": (BIPOLAR, ""), "thermometer": (bipolar(3), ""), "made_binary": (signed(6), "threshold entry")}
 
 
 @pytest.mark.parametrize("kind", [MaxPool, MinPool])
@@ -157,9 +147,7 @@ FIRST["made_binary"] = (signed(6), [Threshold(name="entry")])
 def test_a_pool_of_bits_comes_first(name: str, pools: int, kind) -> None:
     source, entry = FIRST[name]
     first = [kind(name="pool_0", **CUT), kind(name="pool_9", kernel=(2, 1), stride=(1, 1))][:pools]
-    model = with_thresholds(
-        network(source, *entry, *first, conv(), Threshold(name="act_1"), Dense(name="dense", out_channels=4)), 3
-    )
+    model = with_thresholds(network(source, entry, *first, conv(), "act_1, dense 4"), 3)
     assert engines_of(model.network) == ["binary"] * 3
     lowered = lower_alone(model, CutTarget(binariser_bits=6 if entry else 0))
     assert [p.name for p in lowered.layers] == ["pool_0_copy", "conv_1", "dense"]
@@ -174,8 +162,7 @@ def test_a_pool_of_bits_comes_first(name: str, pools: int, kind) -> None:
 )
 @pytest.mark.parametrize("window", [WHOLE, CUT], ids=["whole", "cut"])
 def test_a_pool_of_integers_comes_first_and_a_threshold_behind_it(window, kind, source) -> None:
-    entry = (kind(name="pool_0", **window), Threshold(name="act_0", levels=2))
-    net = network(source, *entry, conv(), Threshold(name="act_1"), DENSE)
+    net = network(source, kind(name="pool_0", **window), "act_0 levels=2", conv(), "act_1, dense 4")
     assert engines_of(net) == ["binary"] * 3
     for seed in range(2):
         model = with_thresholds(net, seed)
@@ -185,7 +172,7 @@ def test_a_pool_of_integers_comes_first_and_a_threshold_behind_it(window, kind, 
 @pytest.mark.parametrize("kind", [MaxPool, AvgPool])
 def test_a_pool_of_integers_that_weights_read_needs_integers(kind) -> None:
     """The integer engine computes the copy and the layer behind the pool, the binary one what reads bits."""
-    net = network(unsigned(7), kind(name="pool_0", **CUT), conv(), Threshold(name="act_1"), DENSE)
+    net = network(unsigned(7), kind(name="pool_0", **CUT), conv(), "act_1, dense 4")
     assert engines_of(net) == ["integer", "integer", "binary"]
     model = with_thresholds(net, 1)
     agree(model, lower_alone(model, engines=[Engine("integer", 8, 2), Engine("integer", 8, 2), Engine()]))
@@ -195,17 +182,15 @@ def pool(kind: type[Pool], number: int = 1) -> Pool:
     return kind(name=f"pool_{number}", **WHOLE)
 
 
-ACT = Threshold(name="act")
-LAST = Dense(name="dense", out_channels=2)
-AVERAGES = [AvgPool(name=f"pool_{n}", kernel=(2, 1), stride=(1, 1)) for n in (1, 2)]
+AVERAGES = "avg_pool pool_1 2x1 1x1, avg_pool pool_2 2x1 1x1"
 TAIL = "conv_1: what follows must be nothing, threshold, or threshold and a max_pool or min_pool in either order, got"
 
 
 @pytest.mark.parametrize(
     ("layers", "message"),
     [
-        ([conv(), pool(MaxPool), pool(AvgPool, 2), ACT, LAST], f"{TAIL} max_pool, avg_pool, threshold"),
-        ([conv(), *AVERAGES, ACT, LAST], f"{TAIL} avg_pool, avg_pool, threshold"),
+        ([conv(), pool(MaxPool), pool(AvgPool, 2), "act, dense 2"], f"{TAIL} max_pool, avg_pool, threshold"),
+        ([conv(), AVERAGES, "act, dense 2"], f"{TAIL} avg_pool, avg_pool, threshold"),
     ],
 )
 def test_what_is_not_exact_is_refused(layers, message) -> None:
@@ -214,10 +199,7 @@ def test_what_is_not_exact_is_refused(layers, message) -> None:
 
 
 def test_windows_with_too_many_taps_are_refused() -> None:
-    source = case_map(60, 60, 1)
-    first = Conv(name="conv_1", out_channels=1, kernel=(3, 3), padding=(1, 1, 1, 1))
-    average = AvgPool(name="pool_1", kernel=(7, 7), stride=(1, 1), padding=(3, 3, 3, 3))
-    net = Network(name="net", input=source, layers=(first, average, ACT, LAST))
+    net = network_of("60x60x1", "conv_1 1 3x3 padding=1, avg_pool pool_1 7x7 1x1 padding=3, act, dense 2")
     rule = r"^pool_1: taps of all windows of a layer must be <= 4,194,304 .*got 5,715,360,000"
     with pytest.raises(ValueError, match=rule):
         lower_alone(random_model(net, np.random.default_rng(1)))
@@ -231,8 +213,7 @@ def test_sums_of_one_window_are_the_windows_sums() -> None:
 
 def test_integers_behind_a_first_pool_need_integer_npus() -> None:
     """The array of a binary NPU reads their bit planes from the host alone."""
-    layers = (MaxPool(name="pool_1", **WHOLE), conv(), Threshold(name="act_1"))
-    model = random_model(network(INT8, *layers), np.random.default_rng(1))
+    model = random_model(network(INT8, MaxPool(name="pool_1", **WHOLE), conv(), "act_1"), np.random.default_rng(1))
     rule = "on a binary NPU thresholds must follow a pool of the input's integers"
     with value_error(f"pool_1: {rule}, got conv_1; integer NPUs need none"):
         lower_alone(model, engines=[Engine()] * 2)

@@ -8,19 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.headers import BAD_ORDER, BAD_PROGRAM, BAD_RANGE, PacketHeader
-from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.packets import frame_header, renumber, split_packets
-from bitloom.hls_gen.design.signature import loads_signature
-from bitloom.hls_gen.rtl.generate import generate
-from bitloom.overlay.virtual.sim import Simulation
 from tests.graph_text import network_of
 from tests.networks import random_images, random_model
 from tests.npus import integer_npu
-from tests.overlay.virtual.test_packet_faults import SPARE, Rig, noticed, right_again
+from tests.overlay.virtual.test_packet_faults import Rig, checked_rig, noticed, right_again
 
 FRAMES = 2
 
@@ -41,25 +35,8 @@ RIGS = {
 def rig(request: pytest.FixtureRequest) -> Iterator[tuple[Rig, tuple[str, ...]]]:
     network, npu, memories = RIGS[request.param]
     model = random_model(network, 3, 18)
-    images = random_images(network, FRAMES, 3)
-    verilog = generate(size_memories(network.name, [model], npu))
-    manifest = Manifest.from_dict(verilog.manifest)
-    program = compile_model(model, manifest)
-    asked = loads_signature(manifest, program.parameters)
-    frames = []
-    for k, payload in enumerate(program.pack_images(images)):
-        header = frame_header(manifest, program.frame_words, k == FRAMES - 1, signature=asked)
-        frames.append(np.concatenate([header, payload]))
-        renumber(frames[-1], np.array(k))
-    loads = list(split_packets(manifest, program.parameters, 1 << 20))
-    with Simulation.build(verilog.text, stream_bits=32, registers=manifest.to_dict()["registers"]) as simulation:
-        ready = Rig(simulation, manifest, loads, frames, np.zeros(0, np.uint32))
-        ready.reset()
-        begin = simulation.cycles
-        simulation.send(np.concatenate(ready.stream))
-        words = simulation.receive(FRAMES * program.result_words)
-        np.testing.assert_array_equal(program.unpack_results(words), model.forward(images))
-        yield replace(ready, expected=words, cycles=simulation.cycles - begin + SPARE), memories
+    with checked_rig(model, size_memories(network.name, [model], npu), random_images(network, FRAMES, 3)) as ready:
+        yield ready, memories
 
 
 def number_of(rig: Rig, memory: str) -> int:

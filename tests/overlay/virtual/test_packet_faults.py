@@ -6,6 +6,7 @@ stream again, which must be right.
 
 import random
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -15,9 +16,11 @@ import pytest
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
+from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.headers import BAD_ORDER, BAD_PROGRAM
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.packets import frame_header, renumber, split_packets
+from bitloom.hls_gen.design.program import Program
 from bitloom.hls_gen.design.registers import ADDRESS_BITS
 from bitloom.hls_gen.design.signature import loads_signature
 from bitloom.hls_gen.rtl.generate import generate
@@ -72,49 +75,56 @@ class Rig:
         return [*self.loads, *self.frames]
 
 
-def streamed_weights(model: Model, stream_bits: int) -> tuple[Manifest, str]:
-    """A design in whose kernel memory two layers have room."""
-    design = size_memories("three", [model], INTEGER, stream_bits=stream_bits, sizing=Sizing(stream_weights=True))
-    verilog = generate(design)
-    return Manifest.from_dict(verilog.manifest), verilog.text
-
-
-def resident_weights(model: Model, stream_bits: int) -> tuple[Manifest, str]:
-    """A design that has room for all."""
-    verilog = generate(size_memories("three", [model], INTEGER, stream_bits=stream_bits))
-    return Manifest.from_dict(verilog.manifest), verilog.text
-
-
-@pytest.fixture(scope="module", params=[(streamed_weights, 32), (resident_weights, 64)], ids=["streamed", "resident"])
-def rig(request) -> Iterator[Rig]:
-    make, stream_bits = request.param
-    model = random_model(NETWORK, np.random.default_rng(5))
-    manifest, text = make(model, stream_bits)
-    program = compile_model(model, manifest)
-    assert (len(program.weights) > 0) == (make is streamed_weights)
-    images = random_images(model, FRAMES, np.random.default_rng(6))
-    loads = list(split_packets(manifest, program.parameters, 1 << 20))
-    payloads = program.pack_images(images)
+def packets_of(manifest: Manifest, program: Program, images: np.ndarray) -> tuple[Packets, Packets]:
+    """Packets of a load, and those of frames, among which are weights that are streamed."""
     asked = loads_signature(manifest, program.parameters)
-    cut = program.weights_before
+    parts = [program.weights[: program.weights_before], program.weights[program.weights_before :]]
+    before, after = (
+        list(split_packets(manifest, part, 1 << 20, kind="WEIGHTS")) if len(part) else [] for part in parts
+    )
     frames = list[np.ndarray]()
-    for k, payload in enumerate(payloads):
-        for part in (program.weights[:cut], None, program.weights[cut:]):
-            if part is None:
-                header = frame_header(manifest, program.frame_words, k == FRAMES - 1, signature=asked)
-                frames.append(np.concatenate([header, payload]))
-            elif len(part):
-                frames += split_packets(manifest, part, 1 << 20, kind="WEIGHTS")
+    for k, payload in enumerate(program.pack_images(images)):
+        header = frame_header(manifest, program.frame_words, k == len(images) - 1, signature=asked)
+        frames += (packet.copy() for packet in (*before, np.concatenate([header, payload]), *after))
     for number, packet in enumerate(frames):
         renumber(packet, np.array(number))
-    with Simulation.build(text, stream_bits=stream_bits, registers=manifest.to_dict()["registers"]) as simulation:
+    return list(split_packets(manifest, program.parameters, 1 << 20)), frames
+
+
+@contextmanager
+def checked_rig(model: Model, design: Design, images: np.ndarray) -> Iterator[Rig]:
+    """A rig whose right stream gives golden's results."""
+    verilog = generate(design)
+    manifest = Manifest.from_dict(verilog.manifest)
+    program = compile_model(model, manifest)
+    loads, frames = packets_of(manifest, program, images)
+    registers = verilog.manifest["registers"]
+    with Simulation.build(verilog.text, stream_bits=design.stream_bits, registers=registers) as simulation:
         rig = Rig(simulation, manifest, loads, frames, np.zeros(0, np.uint32))
         rig.reset()
         begin = simulation.cycles
         simulation.send(np.concatenate(rig.stream))
-        words = simulation.receive(FRAMES * program.result_words)
+        words = simulation.receive(len(images) * program.result_words)
         np.testing.assert_array_equal(program.unpack_results(words), model.forward(images))
         yield replace(rig, expected=words, cycles=simulation.cycles - begin + SPARE)
+
+
+def three_layers(streamed: bool, stream_bits: int) -> tuple[Model, Design]:
+    """A network, and a design with room for two of its layers in the kernel memory if weights are ``streamed``."""
+    model = random_model(NETWORK, np.random.default_rng(5))
+    sizing = Sizing(stream_weights=streamed)
+    return model, size_memories("three", [model], INTEGER, stream_bits=stream_bits, sizing=sizing)
+
+
+KINDS = {"streamed": (True, 32), "resident": (False, 64)}
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def rig(request) -> Iterator[Rig]:
+    model, design = three_layers(*KINDS[request.param])
+    with checked_rig(model, design, random_images(model, FRAMES, np.random.default_rng(6))) as rig:
+        assert (len(rig.frames) > FRAMES) == (request.param == "streamed")
+        yield rig
 
 
 def noticed(rig: Rig, packets: Packets, what: str) -> int:

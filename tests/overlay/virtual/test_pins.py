@@ -11,21 +11,17 @@ import numpy as np
 import pytest
 
 from bitloom.hls_gen.compiler.emit import compile_model
-from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
 from bitloom.hls_gen.design.headers import TRUNCATED
 from bitloom.hls_gen.design.manifest import Manifest
-from bitloom.hls_gen.design.packets import frame_header, renumber, split_packets
-from bitloom.hls_gen.design.signature import loads_signature
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.hls_gen.rtl.shell.top import top
-from tests.cases import random_images, random_model
+from tests.cases import random_images
 from tests.hls_gen.rtl.bench import Bench, Sink, Source, run
 from tests.hls_gen.rtl.requests import Requests, some_reads, some_writes
 
-from .test_packet_faults import INTEGER, NETWORK
+from .test_packet_faults import FRAMES, KINDS, packets_of, three_layers
 
 pytestmark = pytest.mark.slow
-FRAMES = 3
 MOST_CYCLES = 64
 """Cycles in which an access is answered: a round of counters, and few more."""
 
@@ -48,6 +44,11 @@ class Device:
         names = ("s_axi_awvalid", "s_axi_wvalid", "s_axi_arvalid", "s_axi_bready", "s_axi_rready")
         self.bench.set(**dict.fromkeys((*names, "s_axis_tvalid", "m_axis_tready"), 0))
         self.bench.reset()
+
+    def start(self) -> None:
+        """Reset, and START."""
+        self.reset()
+        self.access("CONTROL", 1)
 
     def words(self, lasts: set[int] = frozenset()) -> list[dict[str, int]]:
         """The stream as its source gives it: tlast at the places in ``lasts``, and at its end."""
@@ -76,39 +77,23 @@ class Device:
 
     def right(self) -> None:
         """After a reset: START, the stream, its results and no error."""
-        self.reset()
-        self.access("CONTROL", 1)
+        self.start()
         out = Sink(self.bench, "m_axis_t", ["data", "last"], len(self.expected))
         run(self.bench, Source(self.bench, "s_axis_t", self.words()), out)
         assert out.words == self.expected
         assert self.access("ERROR_CODE") == 0
 
 
-@pytest.fixture(scope="module", params=[(True, 32), (False, 64)], ids=["streamed", "resident"])
+@pytest.fixture(scope="module", params=KINDS)
 def device(request):
-    streamed, stream_bits = request.param
-    model = random_model(NETWORK, np.random.default_rng(5))
-    sizing = Sizing(stream_weights=True) if streamed else Sizing()
-    design = size_memories("three", [model], INTEGER, stream_bits=stream_bits, sizing=sizing)
+    model, design = three_layers(*KINDS[request.param])
     manifest = Manifest.from_dict(generate(design).manifest)
     program = compile_model(model, manifest)
     images = random_images(model, FRAMES, np.random.default_rng(6))
-    packets = list(split_packets(manifest, program.parameters, 1 << 20))
-    asked = loads_signature(manifest, program.parameters)
-    cut = program.weights_before
-    frames = list[np.ndarray]()
-    for k, payload in enumerate(program.pack_images(images)):
-        frames += split_packets(manifest, program.weights[:cut], 1 << 20, kind="WEIGHTS") if cut else []
-        header = frame_header(manifest, program.frame_words, k == FRAMES - 1, signature=asked)
-        frames.append(np.concatenate([header, payload]))
-        after = program.weights[cut:]
-        frames += split_packets(manifest, after, 1 << 20, kind="WEIGHTS") if len(after) else []
-    for number, packet in enumerate(frames):
-        renumber(packet, np.array(number))
+    loads, frames = packets_of(manifest, program, images)
     with Bench(top(design, manifest.digest)) as bench:
-        device = Device(bench, manifest, packets + frames, [])
-        device.reset()
-        device.access("CONTROL", 1)
+        device = Device(bench, manifest, loads + frames, [])
+        device.start()
         count = FRAMES * program.result_words // manifest.stream_words
         out = Sink(bench, "m_axis_t", ["data", "last"], count)
         run(bench, Source(bench, "s_axis_t", device.words()), out)
@@ -123,8 +108,7 @@ def test_requests_beside_frames(device, seed):
     """All five channels, at their own pace, while frames come and go with pauses; results are as without."""
     draw = random.Random(seed)
     bench = device.bench
-    device.reset()
-    device.access("CONTROL", 1)
+    device.start()
     device.access("SCRATCH", 0x600D600D)
     requests = Requests(bench, *device.some(draw, 80, 80), draw)
     lasts = {end for end in device.ends() if draw.random() < 0.5}
@@ -141,8 +125,7 @@ def test_tlast_anywhere(device, seed):
     """A tlast within a packet ends in TRUNCATED, and no word that comes before is wrong; registers answer meanwhile."""
     draw = random.Random(100 + seed)
     bench = device.bench
-    device.reset()
-    device.access("CONTROL", 1)
+    device.start()
     words = device.words({draw.randrange(len(device.words())) for _ in range(draw.choice([1, 1, 3]))})
     wrong = {i for i, word in enumerate(words) if word["last"]} - set(device.ends())
     requests = Requests(bench, *device.some(draw, 20, 40), draw)
@@ -160,8 +143,7 @@ def test_rst_at_any_cycle(device, seed):
     """In the midst of requests and frames: what came before is right, and all is right again."""
     draw = random.Random(200 + seed)
     bench = device.bench
-    device.reset()
-    device.access("CONTROL", 1)
+    device.start()
     requests = Requests(bench, *device.some(draw, 30, 30), draw)
     source = Source(bench, "s_axis_t", device.words(), draw.choice([0, 0.5]), seed)
     out = Sink(bench, "m_axis_t", ["data", "last"], None, draw.choice([0, 0.5]), seed)
@@ -175,8 +157,7 @@ def test_soft_reset_at_any_cycle(device, seed):
     """By a write whose halves are apart: all requests are answered, all of the stream is taken, all is right again."""
     draw = random.Random(300 + seed)
     bench = device.bench
-    device.reset()
-    device.access("CONTROL", 1)
+    device.start()
     device.access("SCRATCH", 7)
     writes, reads = device.some(draw, 30, 30)
     writes.insert(draw.randrange(len(writes)), (device.offset("CONTROL"), 3, 15))

@@ -1,4 +1,4 @@
-"""What a board recorded of the trained networks cnv-w1a1 and lfc-w1a1, in the networks' own units, for every layer of
+"""Records of a board of the trained networks cnv-w1a1 and lfc-w1a1, in the networks' own units, for every layer of
 bitloom. The files are not part of this repository (golden/zoo says where they are looked for): where one is
 absent, the test that asks for it is skipped.
 """

@@ -8,7 +8,7 @@ from bitloom.overlay.cli.group import bitloom
 
 
 def call(*words: object, **more: Any) -> Result:
-    """What a command gives; ``more`` as for ``CliRunner.invoke``."""
+    """The result of a command; ``more`` as for ``CliRunner.invoke``."""
     return CliRunner().invoke(bitloom, [str(word) for word in words], **more)
 
 

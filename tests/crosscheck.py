@@ -69,7 +69,7 @@ def crosscheck(
 def hardware_trace(
     model: Model, images: np.ndarray, stages: Sequence[check.PackedStage], npu: Npu, folder: Path
 ) -> list[np.ndarray]:
-    """What each stage gives on simulated hardware: (N, H', W', C') in golden's values."""
+    """Results of each stage on simulated hardware: (N, H', W', C') in golden's values."""
     cut = [cut_off(model, stage.last) for stage in stages]
     build = builds.build(folder, size_memories("crosscheck", cut, npu), cut)
     return [run(build, shorter, images).outputs for shorter in cut]

@@ -12,7 +12,7 @@ except ModuleNotFoundError:  # before version 4, pynq has no remote protocol, an
     REMOTE_ERRORS: tuple[type[Exception], ...] = ()
 else:
     REMOTE_ERRORS = (RpcError,)
-"""What a client of PYNQ's remote protocol raises."""
+"""Errors that a client of PYNQ's remote protocol raises."""
 
 
 def value_error(message: str):
@@ -29,4 +29,4 @@ def refusal(*lines: str) -> Iterator[None]:
 
 
 OR_A_FILE = "or a model file, <name>.npz (how to make one: docs/how-to/network.md)"
-"""What a message says of a name that is neither a network's nor that of a model file."""
+"""Words of a message on a name that is neither a network's nor that of a model file."""

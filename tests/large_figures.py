@@ -1,4 +1,4 @@
-"""What a large network takes: to build, in its file, and on the host for each frame.
+"""Costs of a large network: to build, in its file, and on the host for each frame.
 
     python -m tests.large_figures mobilenet pynq-z1
     python -m tests.large_figures resnet18 zcu104

@@ -44,7 +44,7 @@ COPIED = (*ROOMS, "boards", "notebooks", "src", "tests", "docs", "pyproject.toml
 NETWORKS = ("tests/overlay/build", "tests/hls_gen/compiler", "tests/driver")
 """Tests that run whole networks."""
 LIMIT_SECONDS = 600
-"""What a break's tests may take, compiling of changed hardware with it."""
+"""Seconds that a break's tests may take, with compiling of changed hardware."""
 RING_SECONDS = 30
 RING_TESTS = 400
 SURVIVED = "survived"

@@ -42,9 +42,9 @@ __all__ = [
     "some",
 ]
 BYTES = IntegerChoices(feature_bits=8, weight_bits=8, roundings=ROUNDINGS)
-"""What layers of 8 bits may be."""
+"""Choices of layers of 8 bits."""
 WIDE = IntegerChoices(feature_bits=9, weight_bits=8, roundings=ROUNDINGS)
-"""What layers with the widest features may be."""
+"""Choices of layers with the widest features."""
 SEEDS = st.integers(0, 2**32 - 1)
 """Seeds of numpy's random generators."""
 

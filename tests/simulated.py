@@ -74,7 +74,7 @@ def loaded(bit: Path, program: Program, *, timeout_cycles: int = 500_000, **stal
 
 
 def outputs(bit: Path, program: Program, images: np.ndarray, **stalls: Any) -> tuple[np.ndarray, dict[str, int]]:
-    """What the simulated board gives for a batch, and its counters of it. stalls : as for VirtualDevice.stall."""
+    """Results of the simulated board for a batch, and its counters of it. stalls : as for VirtualDevice.stall."""
     with loaded(bit, program, **stalls) as (accelerator, _):
         return accelerator.predict(images, len(images)), accelerator.counters()
 

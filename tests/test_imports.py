@@ -23,7 +23,7 @@ MAY_IMPORT = {
 }
 """Room -> rooms and packages that its files may import, the standard library besides. overlay may import anything."""
 LAZY = {"golden/zoo/digits.py": {"sklearn"}, "golden/kernels/tiled/gpu.py": {"cupy", "cuda"}}
-"""What a file may import inside a function, for an optional extra."""
+"""Modules that a file may import inside a function, for an optional extra."""
 UNITS = ("primitives", "results", "array", "sequencer", "pool_unit", "former", "stores", "ports", "loader", "shell")
 TOOLS = ("steps", "picture", "area", "area_model", "timing", "platform", "virtual", "build", "evaluation", "deploy")
 FLOORS = {

@@ -1,4 +1,4 @@
-"""What the replay writes is the same from run to run, and its random networks are compiled, not refused.
+"""Files of the replay are the same from run to run, and its random networks are compiled, not refused.
 
 Cycles of the first networks of each kind are in tests/hls_gen/compiler/test_recorded_cycles.py.
 """

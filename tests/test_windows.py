@@ -1,4 +1,4 @@
-"""What can be done on Windows, by the rules of tests/windows.py: everything up to the sources for a bitstream."""
+"""Work that can be done on Windows, by the rules of tests/windows.py: everything up to the sources for a bitstream."""
 
 import os
 import subprocess

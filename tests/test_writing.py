@@ -22,12 +22,12 @@ IN_MEMORY = {"save": 0, "savez": 0, "savez_compressed": 0, "savetxt": 0, "savefi
 """Functions that write to a file of Python's or to a path, and which argument that is: it must be one in memory."""
 LAST = {"open", "replace", *METHODS, *IN_MEMORY, *(function.rpartition(".")[2] for function in FUNCTIONS)}
 CALLS = re.compile(rf"\b(?:{'|'.join(sorted(LAST))})\(")
-"""What may stand behind the last point of a call that writes; without it a file needn't be read as Python."""
+"""Names behind the last point of a call that writes; a file without any needn't be read as Python."""
 ALLOWED = {
     "overlay/evaluation/pictures.py": {"Image.open"},  # Pillow's, which reads
     "overlay/build/folder.py": {"os.rename", "os.replace"},  # the moves of a build, which go on after a kill
 }
-"""What each file may use besides, with the reason."""
+"""Calls that each file may make besides, with the reason."""
 
 
 def name(node: ast.expr) -> str:

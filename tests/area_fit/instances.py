@@ -45,7 +45,7 @@ def bodies(text: str) -> dict[str, str]:
 
 
 def children(texts: Mapping[str, str], parent: Instance) -> Iterator[Instance]:
-    """What stands in a module; names of the module's own parameters become their values."""
+    """Instances in a module; names of the module's own parameters become their values."""
     own = dict(parent.values)
     for module, given in _INSTANCE.findall(texts[parent.module]):
         if module in texts:

@@ -55,7 +55,7 @@ def synthesised(task: Task) -> tuple[Design, Area]:
 
 
 def tasks(designs: int, kinds: Collection[str]) -> list[Task]:
-    """What is to be synthesised: so many sampled designs, or their blocks of some kinds, and the directed blocks.
+    """Modules to synthesise: so many sampled designs, or their blocks of some kinds, and the directed blocks.
 
     Raises
     ------
@@ -167,7 +167,7 @@ def measured_references() -> MeasuredAreas:
 
 
 def stated(tried: Rows) -> dict[str, Any]:
-    """What the file says of errors: of how many designs, and shares of the LUTs, of those with one function each, and
+    """Facts of the file on errors: of how many designs, and shares of the LUTs, of those with one function each, and
     of the flip-flops."""
     lut, plain, ff = ([abs(row[key]) for row in tried] for key in ("share", "plain_share", "ff_share"))
     return {

@@ -33,7 +33,7 @@ def run(page: Path, slow: bool) -> None:
 
 
 def run_python(block: Block, names: dict[str, object]) -> str:
-    """What the block prints."""
+    """Output of the block."""
     out = io.StringIO()
     code = compile("\n" * block.line + block.text, str(block.page), "exec")
     with contextlib.redirect_stdout(out):
@@ -42,7 +42,7 @@ def run_python(block: Block, names: dict[str, object]) -> str:
 
 
 def _run_program(block: Block) -> str:
-    """What the block prints on standard output."""
+    """Standard output of the block."""
     command = ["bash", "-euo", "pipefail"]
     if block.language in COMPILED:
         flags = ("-Wall", "-Wextra", "-Werror", "-pedantic", f"-I{ROOT / 'driver/c'}", "-fsyntax-only", "-")

@@ -66,7 +66,7 @@ def test_languages():
 
 
 def pasted(text: str) -> str:
-    """What is wrong where the lines are pasted into an interpreter, whose blocks end at a blank line; "" if nothing."""
+    """The error of lines that are pasted into an interpreter, whose blocks end at a blank line; "" if there is none."""
     lines: list[str] = []
     for number, line in enumerate([*text.splitlines(), ""], 1):
         lines.append(line)

@@ -29,7 +29,7 @@ def sources() -> Iterator[object]:
 
 
 def imported(tree: ast.Module) -> dict[str, Any]:
-    """What each name stands for that is imported from us."""
+    """The object of each name that is imported from us."""
     names = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "bitloom":

@@ -19,7 +19,7 @@ def everything(part: griffe.Object) -> Iterator[griffe.Object]:
 
 
 def warnings(part: griffe.Object, caplog: pytest.LogCaptureFixture) -> list[str]:
-    """What the parser says of the docstrings of ``part``."""
+    """Complaints of the parser of the docstrings of ``part``."""
     with caplog.at_level(logging.WARNING):
         for member in everything(part):
             if member.docstring:

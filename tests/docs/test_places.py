@@ -68,7 +68,7 @@ def defined(file: str, name: str) -> bool:
 
 
 def names(node: ast.stmt) -> list[str]:
-    """What a statement defines."""
+    """Names that a statement defines."""
     targets = getattr(node, "targets", [getattr(node, "target", None)])
     return [getattr(node, "name", ""), *(target.id for target in targets if isinstance(target, ast.Name))]
 

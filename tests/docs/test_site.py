@@ -19,7 +19,7 @@ LOADS = {"img": "src", "script": "src", "iframe": "src", "source": "src", "video
 
 
 class Page(HTMLParser):
-    """What a page of the site holds: ids, targets of links, addresses that it loads."""
+    """Contents of a page of the site: ids, targets of links, addresses that it loads."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()

@@ -16,7 +16,7 @@ from .fake_device import FakeDevice
 
 
 def signature_of(program, manifest):
-    """What the device shows once the driver has loaded a program: of all that it sends."""
+    """The signature that the device shows once the driver has loaded a program: of all that it sends."""
     return loads_signature(manifest, np.concatenate(loads(program, manifest, 1 << 20)))
 
 

@@ -27,7 +27,7 @@ def bench(tmp_path):
     return Bench(tmp_path)
 
 
-# What it is for
+# Results
 
 
 @pytest.mark.sample(8)

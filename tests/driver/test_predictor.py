@@ -1,4 +1,4 @@
-"""What one board and several have in common."""
+"""Functions that one board and several have in common."""
 
 import dataclasses
 

@@ -36,7 +36,7 @@ def last_line(code: str, *options: str) -> str:
 
 
 def import_errors(statements: Sequence[str], *options: str, before: str = "") -> list[str]:
-    """What a Python that runs ``before`` and then tries each statement says of each."""
+    """Outcomes of statements in a Python that runs ``before`` and then tries each."""
     code = f"{before}\nfor statement in {list(statements)}:\n    try:\n        exec(statement)\n"
     code += "        print('nothing')\n    except ImportError as e:\n        print(e)"
     done = subprocess.run([sys.executable, *options, "-c", code], capture_output=True, text=True, check=True)

@@ -17,7 +17,7 @@ def bench(tmp_path):
 
 
 def raw(bench, accelerator, count=None):
-    """What lies in the memory at the place that the buffer names, as others would read it, in golden's values."""
+    """Contents of the memory at the place that the buffer names, as others would read it, in golden's values."""
     words = accelerator.program.result_words * (count or len(bench.images))
     memory = bench.device.view(accelerator.results.physical_address, 4 * words)
     return accelerator.program.unpack_results(np.frombuffer(memory, "<u4"))

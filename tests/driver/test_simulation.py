@@ -153,7 +153,7 @@ def damaged(bench, **header):
 
 
 def send(accelerator, words):
-    """What the driver would never send, by the driver's own means."""
+    """Send words that the driver would never send, by the driver's own means."""
     accelerator._restart()  # a LOAD that is not the owner's is somebody else's
     with accelerator._transferring():
         accelerator._link.buffer("send0", len(words))[: len(words)] = words

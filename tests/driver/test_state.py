@@ -1,4 +1,4 @@
-"""What the STATE registers of a stuck device say: waits, and circles of them."""
+"""Reports by the STATE registers of a stuck device: waits, and circles of them."""
 
 import pytest
 

@@ -30,7 +30,7 @@ def bench(request, tmp_path):
 
 
 def meanwhile(bench: Bench, user: Any, turns: int, other: Callable[[], Any]) -> list[Any]:
-    """What a prediction gives, or its error, and what ``other`` does, which is called while the first waits."""
+    """The result of a prediction, or its error, and that of ``other``, which is called while the first waits."""
 
     async def later() -> Any:
         for _ in range(turns):

@@ -6,7 +6,7 @@ from .engine import Prepared, Proof
 
 
 def fault_of(proof: Proof, folder: Path) -> str:
-    """What is wrong with a proof; "" if all rules are kept, every situation is reached and every break is refused.
+    """The fault of a proof; "" if all rules are kept, every situation is reached and every break is refused.
 
     Parameters
     ----------

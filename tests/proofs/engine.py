@@ -94,7 +94,7 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class Proof:
-    """What is proved of a module of certain sizes.
+    """Rules that are proved of a module of certain sizes.
 
     Attributes
     ----------
@@ -152,7 +152,7 @@ class Proof:
 
 @dataclass(frozen=True)
 class Answer:
-    """What yosys-smtbmc said to one question.
+    """The answer of yosys-smtbmc to one question.
 
     Attributes
     ----------

@@ -48,7 +48,7 @@ def test_names_are_used_once() -> None:
 
 
 def contract(rules: str) -> str:
-    """What a file of rules says without the invariants, which stand at its end."""
+    """Text of a file of rules without the invariants, which stand at its end."""
     return (RULES / rules).read_text().partition("`ifdef INVARIANTS")[0]
 
 

@@ -26,10 +26,10 @@ from bitloom.overlay.fuzz.random_networks import (
 from .sign_blocks import to_size
 
 BLOCKS = ("identity", "shortcut", "long_shortcut")
-"""What a residual block adds to its own result: its map; what one convolution makes of it; what two do."""
+"""Maps that a residual block adds to its own result: its map; that of one convolution of it; that of two."""
 JOINS = ("fire", "dense_step", "dense_steps", "aggregate")
-"""What a joining block concatenates: two convolutions of its map; its map and a convolution of it, once or twice; three
-convolutions, each of the one before."""
+"""Maps that a joining block concatenates: two convolutions of its map; its map and a convolution of it, once or twice;
+three convolutions, each of the one before."""
 MOST_SIDE, MOST_CHANNELS = 7, 20
 """Rows, columns and channels of a map at most: keeps simulation quick."""
 MOST_OF_A_WAY = 10

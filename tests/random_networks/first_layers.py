@@ -67,6 +67,6 @@ def _window(pick: Pick, source: Map, kernel: Pair) -> dict[str, Any]:
 
 
 def _activation(number: int, integer: bool) -> Layer:
-    """What makes features of the sums of convolution ``number``."""
+    """The layers that make features of the sums of convolution ``number``."""
     name = f"act_{number}"
     return Requantise(name=name, encoding=signed(4)) if integer else Threshold(name=name)

@@ -1,4 +1,4 @@
-"""What the tree makes of given inputs, written to files: two trees are compared by the files that they write.
+"""Results of the tree for given inputs, written to files: two trees are compared by the files that they write.
 
     python -m tests.replay /tmp/before            # on the tree before a change
     python -m tests.replay /tmp/after             # after it

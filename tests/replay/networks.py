@@ -43,7 +43,7 @@ EACH = 20
 """Networks of each kind."""
 FRAMES = 4
 WIDE = IntegerChoices(feature_bits=9, weight_bits=8, roundings=("once", "twice"))
-"""What layers of the integer engine may be."""
+"""Choices of layers of the integer engine."""
 BINARY = Npu.of(acc_bits=25, planes=0, shift_bits=3)
 ROUNDINGS = {"round_twice": 1, "half_even": 1, "bias_fraction_bits": 6}
 INTEGER = integer_npu(9, 8, 32, multiplier_bits=31, **ROUNDINGS)
@@ -152,7 +152,7 @@ def _program_digest(model: Model, design: Design, choices: CompileChoices) -> st
 
 
 def line(name: str, number: int) -> str:
-    """What becomes of a network, in a line."""
+    """The outcome of a network, in a line."""
     kind = KINDS[name]
     pick = Pick(SEED, name, number)
     network = kind.network(pick)

@@ -74,7 +74,7 @@ class Counters(ctypes.Structure):
 
 
 class CError(Exception):
-    """What a call of libbitloom returned: ``status``, one of STATUSES, ``code``, and the text."""
+    """The return of a call of libbitloom: ``status``, one of STATUSES, ``code``, and the text."""
 
     def __init__(self, error: Error) -> None:
         super().__init__(error.text.decode())

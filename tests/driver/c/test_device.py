@@ -212,9 +212,9 @@ def with_host(model: Model, program: Program, **changes: object) -> Program:
 
 
 CLOSINGS = [("Softmax",), ("LogSoftmax",), ("Sigmoid",), ("Softmax", "ArgMax"), ("TopK",), ()]
-"""What a file ends in, over all scores."""
+"""Ends of a file, over all scores."""
 PARTED = [(("Softmax",), 5, 2), (("LogSoftmax",), 2, 1)]
-"""What it ends in over so many scores that are so far apart."""
+"""Ends of a file, over so many scores that are so far apart."""
 
 
 @pytest.fixture(scope="module")

@@ -67,7 +67,7 @@ def folder() -> "tempfile.TemporaryDirectory[str]":
 
 @dataclass(frozen=True)
 class Outcome:
-    """What bitloom_program_read did with a file: ``heap`` bytes at most, and facts or a message."""
+    """Outcomes of bitloom_program_read for a file: ``heap`` bytes at most, and facts or a message."""
 
     read: bool
     heap: int
@@ -88,7 +88,7 @@ def outcomes(paths: Sequence[Path]) -> list[Outcome]:
 
 
 def facts(network: CompiledNetwork[Program]) -> str:
-    """What read_programs.c prints of a network: also what its programs make of images and of results."""
+    """Output of read_programs.c on a network: also what its programs make of images and of results."""
     source = network.input
     values = int(np.prod(network.network_shape))
     parts = (network.name, *source.shape, source.encoding.low, source.encoding.high)

@@ -1,4 +1,4 @@
-"""What training takes, counted by hand for perceptrons of 64, 256, 256 and 10 neurons."""
+"""Costs of training, counted by hand for perceptrons of 64, 256, 256 and 10 neurons."""
 
 import pytest
 

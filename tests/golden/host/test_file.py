@@ -31,7 +31,7 @@ def output(name: str = "scores", **fields: Any) -> dict[str, Any]:
 
 
 def content(**fields: Any) -> dict[str, Any]:
-    """What a file holds, with other outputs, or with other fields of its input."""
+    """Contents of a file, with other outputs, or with other fields of its input."""
     given = {
         "shape": [3, 2],
         "order": [[0, 3, 1, 2, 3]],

@@ -12,7 +12,7 @@ from bitloom.golden.network import Model
 
 
 def by_onnxruntime(*nodes: tuple[Any, ...], **inputs: np.ndarray) -> np.ndarray:
-    """What y is where ONNX nodes (operator, inputs, outputs, attributes) read arrays by name."""
+    """Array y, of ONNX nodes (operator, inputs, outputs, attributes) that read arrays by name."""
     helper = pytest.importorskip("onnx").helper
     onnxruntime = pytest.importorskip("onnxruntime")
     kinds = {name: helper.np_dtype_to_tensor_dtype(array.dtype) for name, array in inputs.items()}

@@ -29,7 +29,7 @@ WORD = 2
 
 
 def expected_of(kind: str, matches: list[bool]) -> int:
-    """What the products of a window give."""
+    """Results of the products of a window."""
     if kind == "or_words":
         return sum(any(matches[first : first + WORD]) for first in range(0, len(matches), WORD))
     return sum(matches) if kind == "popcount" else int(any(matches))

@@ -14,7 +14,7 @@ from tests.graph_text import network_of
 from .agreement import by_onnxruntime, check_model
 
 WAYS = ("act_1", INPUT, "act_2")
-"""What is concatenated, in this order."""
+"""Maps that are concatenated, in this order."""
 
 
 def three_ways() -> Model:

@@ -12,7 +12,7 @@ from tests.graph_text import network_of
 from .agreement import by_onnxruntime, check_model
 
 HEADS = ("dense_3", "act_1", "act_2")
-"""What leaves, in this order."""
+"""Maps that leave, in this order."""
 
 
 def three_heads() -> Model:

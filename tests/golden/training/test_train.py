@@ -422,7 +422,7 @@ def test_result_is_the_same_on_every_cpu(name):
     assert tuple(done.stdout.split()) == SHORT_RUNS
 
 
-# What can't be trained.
+# Networks that can't be trained.
 
 
 class Copy(OneInput):

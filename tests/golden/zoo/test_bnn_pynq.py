@@ -95,7 +95,7 @@ def test_lfc_is_right_on_9840_of_10000_images(trained_lfc):
 
 
 def random_content(network: Network, seed: int) -> dict[str, np.ndarray]:
-    """What a file of the network may hold: random weights, those of the padding too, and thresholds near the middle."""
+    """Arrays of a file of the network: random weights, those of the padding too, and thresholds near the middle."""
     rng = np.random.default_rng(seed)
     data: dict[str, np.ndarray] = {"classes": np.array(network.classes)}
     weighted = [(layer, source) for layer, source in network.chain("a test") if isinstance(layer, Weighted)]

@@ -1,4 +1,4 @@
-"""What the packets of a program mean, in plain Python: a device that computes frames from the rows of its memories.
+"""The meaning of a program's packets, in plain Python: a device that computes frames from the rows of its memories.
 
 Written from docs/reference/device.md and the contracts at the heads of hls_gen's files; it uses neither the hardware's
 code nor the compiler's. Writers are as eager as the hardware's ever could be, over layers and frames: a tuple that is
@@ -22,7 +22,7 @@ from bitloom.hls_gen.design.parts import present
 MASK = 0xFFFFFFFF
 TABLES = (("flags", "flags_base"), ("olds", "old_base"), ("jumps", "jump_base"), ("aheads", "ahead_base"))
 Said = tuple[dict[str, int], int]
-"""What a table says at hand, and the row that says what follows."""
+"""The entry of a table at hand, and the row of the entry that follows."""
 
 
 class Deadlock(Exception):
@@ -120,7 +120,7 @@ class Sequencer:
         return self.unit.row(self.prefix + name, row)
 
     def first(self, layer: dict[str, int], name: str, base: str) -> Said:
-        """What a table says first of a layer, and the row that follows."""
+        """The first entry of a table for a layer, and the row that follows."""
         said = {key.removeprefix(f"first_{name}_"): value for key, value in layer.items() if f"first_{name}_" in key}
         return said, layer.get(base, 0)
 
@@ -343,7 +343,7 @@ class Unit:
         return self.matches(tuple(rows), words), offset
 
     def matches(self, rows: tuple[int, ...], words: list[int]) -> list[int]:
-        """What each PE counts of ``words``, each against the kernel row beside it."""
+        """The count of each PE for ``words``, each against the kernel row beside it."""
         if rows not in self.passes:
             weights, factors = zip(*map(self.kernel, rows))
             self.passes[rows] = np.stack(weights), np.stack(factors)[:, None]

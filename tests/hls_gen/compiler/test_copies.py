@@ -205,7 +205,7 @@ def test_flow(count):
     assert sum(done) >= 2 * count // 3
 
 
-# What is refused.
+# Refusals.
 
 
 def test_lanes_that_differ_between_neighbours():

@@ -19,13 +19,13 @@ CASES = [(kind, number) for kind in networks.KINDS for number in range(networks.
 
 
 def told(frames: FramesRun) -> object:
-    """What frames came to."""
+    """Times, counts and stores of frames."""
     return list(frames.done), list(frames.accepted), frames.counts, frames.stores
 
 
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch) -> list[FramesRun]:
-    """What runs of the flow model came to, each of which is taken in both languages and compared."""
+    """Runs of the flow model, each of which is taken in both languages and compared."""
     in_cpp = kernel.run
     runs = list[FramesRun]()
 

@@ -27,7 +27,7 @@ def run_all(system: System, frames: int) -> ProcessNetwork:
 
 
 def deadlock_of(work: Callable[[], object]) -> str:
-    """What a deadlock says; nothing where there is none."""
+    """The message of a deadlock; "" where there is none."""
     try:
         work()
     except Deadlock as deadlock:

@@ -1,4 +1,4 @@
-"""What the host computes behind the device: the device's results and these layers give what golden gives."""
+"""Layers that the host computes behind the device: the device's results and these layers give golden's results."""
 
 from dataclasses import replace
 

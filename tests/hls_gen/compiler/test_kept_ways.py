@@ -94,7 +94,7 @@ def test_a_network_of_thresholds_runs_there_too():
     compile_model(plain, Manifest.of(design, "0" * 64))
 
 
-# What is refused.
+# Refusals.
 
 
 def test_one_network_for_the_own_store_and_one_for_the_next():

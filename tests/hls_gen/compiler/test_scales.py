@@ -29,7 +29,7 @@ INTEGER = Npu.of(engine="integer", feature_bits=4, weight_bits=4, shift_bits=0, 
     [([1, 1], 0), ([8, 8], 4), ([1, 2], 2), ([7], 3), ([8], 4), ([65_535], 16), ([(1 << 31) - 1], 31)],
 )
 def test_multipliers_are_as_wide_as_the_largest(multipliers: list[int], bits: int) -> None:
-    """What is left of them in lowest terms."""
+    """The numbers in lowest terms."""
     multiplier = np.array(multipliers, np.int64)[:, None]
     scale = Scale(bias=multiplier * 0, multiplier=multiplier, shift=multiplier * 0, low=-8, high=7)
     assert scale.needs["multiplier_bits"] == bits

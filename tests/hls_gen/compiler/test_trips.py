@@ -1,4 +1,4 @@
-"""What may follow sums: the tails that the places of a trip allow."""
+"""Layers that may follow sums: the tails that the places of a trip allow."""
 
 from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.pool import MaxPool

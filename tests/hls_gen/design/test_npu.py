@@ -232,7 +232,7 @@ def test_number_of_npus(count):
 @pytest.mark.parametrize("join", [pipeline, cascade, ring])
 @pytest.mark.parametrize("count", [1, 2, 3, 32])
 def test_chains_of_any_length(join, count):
-    """What joins NPUs makes a design, also of different NPUs; only a ring of several is closed."""
+    """Each way to join NPUs makes a design, also of different NPUs; only a ring of several is closed."""
     npus = [Npu.of(kfp=1 + n % 9, kgp=1 + n % 3, ol=1, pool=n % 2 == 0) for n in range(count)]
     design = Design(name="d", npus=join(npus))
     assert design.closed == (join is ring and count > 1)

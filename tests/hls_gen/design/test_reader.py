@@ -26,7 +26,7 @@ CASES: dict[str, tuple[Callable[[Reader], Any], list[Any], list[Any], str]] = {
     "numbers": (lambda r: list(r.numbers("k", 1, 3)), [[1, 3], []], [[2, 4]], "k must be an integer 1..3"),
     "table": (lambda r: r.table("k"), [{}], [[], None], "k must be a JSON object"),
 }
-"""What is read, values that are taken and others that are not, and the rule."""
+"""A reader, values that it takes and others that it does not, and the rule."""
 
 
 @pytest.mark.parametrize("case", CASES)

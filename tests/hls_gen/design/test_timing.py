@@ -85,7 +85,7 @@ def test_what_is_inside_the_pool_unit_has_room_behind_it(values: dict[str, int])
 
 
 def asked(npu: Npu) -> tuple[timing.Latencies, int]:
-    """What the flow model asks of an NPU's times."""
+    """The times of an NPU that the flow model asks for."""
     return FlowNpu(npu=npu).latencies, timing.pool_fifo(npu).room
 
 

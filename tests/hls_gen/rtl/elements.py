@@ -1,4 +1,4 @@
-"""What the tests of all processing elements share: the convolver that feeds them, and the rules that all keep."""
+"""Code that the tests of all processing elements share: the convolver that feeds them, and the rules that all keep."""
 
 import random
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from .bench import Bench
 
 @dataclass(frozen=True)
 class Beat:
-    """What a PE is given in a cycle."""
+    """Inputs of a PE in a cycle."""
 
     features: int
     weights: int

@@ -1,5 +1,5 @@
-"""What the tests of all pool units share: foldings, the sequencer that feeds a unit, windows with what golden makes of
-them, and the rules that all units keep."""
+"""Code that the tests of all pool units share: foldings, the sequencer that feeds a unit, windows with golden's results
+and the rules that all units keep."""
 
 import random
 from collections.abc import Callable
@@ -179,7 +179,7 @@ class PoolWindow:
     out: list[int]
     """Values of the words that leave, without side bits."""
     above: int = 0
-    """What leaves above the side bits."""
+    """Words that leave, without the side bits."""
 
 
 Draw = Callable[[np.random.Generator, Npu, int | None, int], PoolWindow]
@@ -203,7 +203,7 @@ def windows(
 
 
 def check_pool_unit(bench: Bench, npu: Npu, draw: Draw, count: int) -> None:
-    """What every pool unit does; ``count`` windows are compared with each pair of stalls."""
+    """The checks of every pool unit; ``count`` windows are compared with each pair of stalls."""
     given, expected = windows(npu, draw, count, 1)
     for stall_in, stall_out in STALLS:
         bench.reset()

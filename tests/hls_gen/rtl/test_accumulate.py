@@ -36,7 +36,7 @@ PRODUCTS = 10
 
 KINDS = ("popcount", "or", "both")
 WORD_KINDS = ("or_words", "popcount_words", "both_words")
-"""What an NPU accumulates; with ``_words`` layers may also choose ``or_words``."""
+"""Ways in which an NPU accumulates; with ``_words`` layers may also choose ``or_words``."""
 POINTS = {"parallel": ("parallel", 10), "serial_1": ("serial", 1), "serial_3": ("serial", 3)}
 POINTS |= {f"collect_{lanes}": ("collect", lanes) for lanes in (1, 3, 10)}
 """Structure and lanes; "parallel" is "serial" with as many lanes as a window has products."""
@@ -150,7 +150,7 @@ def test_several_accumulators_and_other_codes(bench, name):
     check(bench, name, npu, *windows(npu, "serial", PRODUCTS, 5))
 
 
-# What an NPU may be.
+# Values that an NPU may have.
 
 
 INTEGER = {"engine": "integer", "feature_bits": 2, "weight_bits": 2, "shift_bits": 0}
@@ -240,7 +240,7 @@ def test_verilog_is_clean(name):
     assert lint(text) == []
 
 
-# What doesn't fit.
+# Layers that don't fit.
 
 
 def one_layer(layer: Layer) -> Model:

@@ -48,7 +48,7 @@ NPUS = {
 
 @dataclass
 class Play:
-    """What goes in, and what must come out."""
+    """Steps that go in, and those that must come out."""
 
     rows: list[dict[str, int]]
     steps: list[dict[str, int]] = field(default_factory=list)
@@ -57,7 +57,7 @@ class Play:
 
 
 def layers(one: Npu, draw: random.Random) -> list[tuple[Pairwise, dict[str, np.ndarray]] | None]:
-    """What each of the NPU's layers adds; None for those that add nothing."""
+    """The addition of each of the NPU's layers; None for those that add nothing."""
     most = (1 << one.value("add_factor_bits") - 1) - 1
     wide = 1 << one.value("add_bias_bits") - 1
     f = one.array.feature_bits

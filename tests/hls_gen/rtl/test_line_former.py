@@ -45,7 +45,7 @@ NPUS = {
     "array_of_bits": Npu.of(kfp=12, kgp=2, line_taps=4, position_words=5, **SIZES),
 }
 Layer = tuple[FormedLines, int]
-"""What is formed, and positions of a line of the map."""
+"""The lines that are formed, and positions of a line of the map."""
 
 
 def spec_of(name: str) -> SequencerSpec:

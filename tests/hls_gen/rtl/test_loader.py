@@ -52,7 +52,7 @@ NAMES = {code: name for name, code in CODE.items()}
 
 
 class Bus(Agent):
-    """What goes over the load bus: (memory, bank, row, data), with the cycle."""
+    """Writes over the load bus: (memory, bank, row, data), with the cycle."""
 
     def __init__(self, bench: Bench):
         self.bench = bench
@@ -143,7 +143,7 @@ class Rig(SimpleNamespace):
         return Source(self.bench, "s_axis_t", items, stall)
 
     def on_bus(self, *packets: np.ndarray) -> list[tuple[str, int, int, int]]:
-        """What these LOADs put on the load bus."""
+        """Writes of these LOADs on the load bus."""
         out = []
         for packet in packets:
             header = PacketHeader.of(*(int(w) for w in packet[:3]))
@@ -499,7 +499,7 @@ TRIPLE = cascade([Npu.of(kfp=7, kgp=5, ol=2, **SMALL), Npu.of(kfp=9, kgp=1, **WI
 
 
 class Buses(Agent):
-    """What goes over the load bus, with the NPU that it is for: (npu, memory, bank, row, data)."""
+    """Writes over the load bus, with the NPU that each is for: (npu, memory, bank, row, data)."""
 
     def __init__(self, bench: Bench):
         self.bench = bench

@@ -105,7 +105,7 @@ def limits(layer: int) -> tuple[int, int]:
 
 
 def features(sums: np.ndarray, layer: int, arrays_of_layers: dict[str, np.ndarray], counts: np.ndarray) -> np.ndarray:
-    """What golden makes of (tuples, STEPS, OL) sums of so many values."""
+    """Golden's results for (tuples, STEPS, OL) sums of so many values."""
     rounding = LAYERS[layer]
     if rounding is None:
         return rounded_quotient(sums, counts[:, None, None])

@@ -19,7 +19,7 @@ LARGE = ((20, 8), (27, 8), (29, 8), (30, 9), (32, 6), (72, 8), (70, 3), (130, 2)
 
 
 def lane_weights(lanes: int, planes: int) -> np.ndarray:
-    """What a match counts in each lane but the first, which is ``rest``."""
+    """The count of a match in each lane but the first, which is ``rest``."""
     size = lanes // (planes + 1)
     plane = np.clip(np.arange(lanes) // size - 1, 0, planes - 1)
     weight = np.where(plane == planes - 1, -1, 1) << plane

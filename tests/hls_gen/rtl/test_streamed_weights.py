@@ -76,7 +76,7 @@ def test_a_design_without_has_nothing_of_it():
 
 
 class Bus(Agent):
-    """What goes over the load bus: (memory, bank, row, data), and ``restart`` with it."""
+    """Writes over the load bus: (memory, bank, row, data), and ``restart`` with them."""
 
     def __init__(self, bench: Bench):
         self.bench = bench
@@ -98,7 +98,7 @@ class Rig(LoaderRig):
         return packet
 
     def expected(self, *packets: np.ndarray) -> list[tuple[str, int, int, int]]:
-        """What these WEIGHTS put on the load bus."""
+        """Writes of these WEIGHTS on the load bus."""
         loads = [packet.copy() for packet in packets]
         for load in loads:
             load[0] = 1 | self.manifest.memory(0, "kernels").id << 8
@@ -198,7 +198,7 @@ def test_weights_are_there_once_they_are_whole(rig):
 
 
 def test_margins(rig):
-    """What a layer's last beat reads may be written 3 cycles later; the last row is written as it is counted."""
+    """Rows that a layer's last beat reads may be written 3 cycles later; the last row is written as it is counted."""
     bench = rig.bench
     there = []
     bus = rig.send(rig.weights(0, 1))

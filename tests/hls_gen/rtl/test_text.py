@@ -102,7 +102,7 @@ def always_blocks(text: str) -> list[str]:
 
 
 def test_data_registers_stand_outside_of_reset(modules):
-    """What stands in the branch of no reset is what reset sets, register for register."""
+    """The branch of no reset sets the registers that the reset sets."""
     registers = 0
     for name, text in modules.items():
         for body in always_blocks(text):

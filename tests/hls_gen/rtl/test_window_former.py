@@ -104,7 +104,7 @@ def windows(formed: FormedWindows, image: np.ndarray) -> np.ndarray:
 
 
 def word(npu: Npu, values: np.ndarray) -> int:
-    """What the array gets for a word of values, which are below 0 where there is no tap."""
+    """The array's word for a word of values, which are below 0 where there is no tap."""
     if not npu.array.planes:
         return packed(np.maximum(values, 0), npu.former_lane_bits)
     used = values != UNUSED

@@ -167,7 +167,7 @@ def reference(name: str) -> Design:
 
 @pytest.mark.slow
 def test_error_is_stated() -> None:
-    """What the file says is what the model is off on the reference designs, of which none was fitted to; nor were the
+    """The file says how far the model is off on the reference designs, of which none was fitted to; nor were the
     shares of pairs by which a design's own error is told."""
     stated = error()
     assert coefficients() == refit.with_pairs(coefficients())

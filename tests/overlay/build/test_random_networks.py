@@ -41,7 +41,7 @@ UNUSED = re.compile(
     r".*: (Signal is not used: '(start_row|skipped_ready|signs_skip_data|layer_words_minus_1)'"
     r"|Bits of signal are not used: '(part_\w+|merged)'\[0\])"
 )
-"""What lint says of pool units with weights, of multipliers that several kernels share, of the ends of a chain that
+"""Lint's messages on pool units with weights, of multipliers that several kernels share, of the ends of a chain that
 keeps steps onward, and of tuples that are read in parts; all else must be silent."""
 
 

@@ -79,7 +79,7 @@ def measured(name: str, folder: Path) -> tuple[FigureTable, Build]:
 
 @cache
 def predicted(name: str, frames: int) -> tuple[Result, Design]:
-    """What the flow model says of a reference design."""
+    """Figures of a reference design by the flow model."""
     reference = REFERENCE_DESIGNS[name]
     models = reference.models()
     design = reference.design(name, models)

@@ -173,7 +173,7 @@ def test_async(board, accelerator) -> None:
 
 
 def send(accelerator, words) -> None:
-    """What the driver would never send, by the driver's own means."""
+    """Send words that the driver would never send, by the driver's own means."""
     with accelerator._transferring():
         accelerator._link.buffer("send0", len(words))[: len(words)] = words
         accelerator._send("send0", len(words), "test")

@@ -12,7 +12,7 @@ HEAVY = {"pynq", "veriloggen", "pyverilog", "onnx", "bitloom.hls_gen.rtl", "bitl
 
 
 def fresh(*calls: str, **environment: str) -> tuple[str, set[str]]:
-    """What ``bitloom WORDS`` prints for each of some words in a Python of its own, and which of HEAVY that imports."""
+    """Output of ``bitloom WORDS`` for each of some words in a Python of its own, and which of HEAVY that imports."""
     script = (
         "import sys\n"
         "from bitloom.overlay.cli import main\n"

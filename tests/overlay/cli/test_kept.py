@@ -1,4 +1,4 @@
-"""What commands say of files that a build kept, also of one that was killed while it moved its files."""
+"""Messages of commands on files that a build kept, also of one that was killed while it moved its files."""
 
 import json
 from pathlib import Path

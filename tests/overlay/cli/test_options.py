@@ -46,7 +46,7 @@ def form(parameter: click.Parameter) -> str:
 
 
 def test_limits_and_defaults() -> None:
-    """What scripts of users rely on; a change on purpose changes options.txt."""
+    """Scripts of users rely on them; a change on purpose changes options.txt."""
     options_by_text = defaultdict[str, list[str]](list)
     for name, parameter in parameters(bitloom, ""):
         if " " in (told := form(parameter)):

@@ -1,4 +1,4 @@
-"""What standard output can't take ends a command with one line and a status that is not 0."""
+"""Text that standard output can't take ends a command with one line and a status that is not 0."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What commands show while they work: lines without a terminal, steps with -v, nothing with -q, a log in a build."""
+"""Progress of commands while they work: lines without a terminal, steps with -v, nothing with -q, a log in a build."""
 
 import logging
 import re

@@ -1,5 +1,5 @@
-"""What searches found before: a line for each design, with its cycles a frame, latency in cycles, LUTs, flip-flops, LUT
-RAM, block RAM and DSP blocks.
+"""Designs that searches found before: a line for each, with its cycles a frame, latency in cycles, LUTs, flip-flops,
+LUT RAM, block RAM and DSP blocks.
 
 A search that is meant to find something else gets its new lines in fronts.json from the message of the test.
 """

@@ -13,7 +13,7 @@ from bitloom.overlay.explore.variations import SETTINGS
 
 @pytest.fixture(scope="module")
 def pairs() -> list[tuple[NpuChoices, NpuChoices]]:
-    """What an NPU may be where all layers are binary, and where the first one has an integer NPU, in each setting."""
+    """Choices of an NPU where all layers are binary, and where the first one has an integer NPU, in each setting."""
     connections = Connections((zoo.load("digits-cnn"),), SETTINGS, (False, True), 64, 128)
     binary, mixed = connections.engines
     assert mixed.names == ("integer", *binary.names[1:])

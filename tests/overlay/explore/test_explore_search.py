@@ -1,4 +1,4 @@
-"""What the search is made of: chains, their figures, budget, Pareto front, halvings, refinement, workers."""
+"""Parts of the search: chains, their figures, budget, Pareto front, halvings, refinement, workers."""
 
 import gc
 import importlib

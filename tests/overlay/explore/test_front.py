@@ -24,7 +24,7 @@ POINTS = (
 
 
 def printed(front: Front) -> dict[str, Any]:
-    """What the command prints about a front, as far as it is read again."""
+    """Lines of the command about a front, as far as they are read again."""
     return {
         **front.to_dict(),
         "front": [row(point) for point in front.points],

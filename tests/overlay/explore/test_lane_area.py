@@ -1,4 +1,4 @@
-"""What a lane takes is what a PE takes in the area of a whole NPU."""
+"""A lane takes as much as a PE takes in the area of a whole NPU."""
 
 from bitloom.overlay.explore.lane_area import lane_area
 

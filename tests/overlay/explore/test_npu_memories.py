@@ -1,4 +1,4 @@
-"""What the search takes memories for is what sizing makes of them, field by field."""
+"""The search and sizing make memories of one size, field by field."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -23,11 +23,11 @@ from tests.networks import random_model
 from tests.replay.networks import KINDS
 
 FLOW = {"skip_words"}
-"""What the flow model alone can say: how many words wait in a skip store. The spill store of a ring is no NPU's."""
+"""Sizes that the flow model alone says: how many words wait in a skip store. The spill store of a ring is no NPU's."""
 NEIGHBOUR = {"lanes_per_weight", "lane_step", "tuple_parts", "kernel_rows", "aheads", "taps"}
-"""What depends on the order of lanes in maps of the NPU before, which is chosen after the NPU that reads them: which
-lanes share a weight, and which words have weights for a kernel group. Sizing also lets all NPUs share weights, or none,
-where some layer of some NPU would take longer."""
+"""Sizes that depend on the order of lanes in maps of the NPU before, which is chosen after their reader: which lanes
+share a weight, and which words have weights for a kernel group. Sizing also lets all NPUs share weights, or none, where
+some layer of some NPU would take longer."""
 STREAMED = MapSetting("raster", counters=True, streamed=True)
 
 

@@ -1,4 +1,4 @@
-"""What an NPU costs a search: its LUTs, and what else has a price."""
+"""The price of an NPU in a search: its LUTs, and what else has a price."""
 
 import pytest
 

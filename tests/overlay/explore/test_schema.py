@@ -31,7 +31,7 @@ SURROUNDINGS: list[dict[str, Any]] = [
     {"kfp": 1, "word_lanes": 1, "shift_bits": 0},
     {**INTEGER, "feature_bits": 8, "weight_bits": 8, "depthwise": True},
 ]
-"""What a value may need beside it: the schema says what a key may have, not what goes together."""
+"""Values that need others beside them: the schema says what a key may have, not what goes together."""
 
 
 def reads(data: dict[str, Any]) -> bool:

@@ -82,7 +82,7 @@ def test_large_networks_back(name):
 
 
 def by_qonnx(message, x):
-    """What qonnx makes of images, (N, C, H, W), one after another: (N, scores)."""
+    """Scores of images, (N, C, H, W), by qonnx, one image after another: (N, scores)."""
     modelwrapper = pytest.importorskip("qonnx.core.modelwrapper", reason="qonnx is not installed")
     from qonnx.core.onnx_exec import execute_onnx
     from qonnx.transformation.infer_shapes import InferShapes

@@ -56,7 +56,7 @@ def imported(cases, **given):
 
 
 def test_imports():
-    """What is compared depends on the authorities that are installed; what is imported does not."""
+    """Comparisons depend on the authorities that are installed; imports do not."""
     assert sum(imported(8).values()) >= 4
 
 

@@ -37,7 +37,7 @@ CONTENTS = {
     "waveform": (b"$var wire 1 ! a $end\n#0\n1!\nb10 !\n", "dc5dbf37c26e1785"),
     "message": (b"\x08\x07\x12\x04Conv\x1a\x06\x08\x96\x01\x12\x01x\x25abcd", "ee0c416c77ac90d8"),
 }
-"""What a file holds, and the digest of what its damages make of it. What is compressed isn't the same everywhere."""
+"""Contents of a file, and the digest of its damaged contents. Compressed bytes aren't the same everywhere."""
 
 
 def digest(*pieces: bytes) -> str:

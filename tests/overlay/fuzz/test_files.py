@@ -64,7 +64,7 @@ def test_damage_reaches_what_lies_behind_checksums():
 
 
 def judged(read, tmp_path, monkeypatch) -> Outcome:
-    """What `outcome` says of a reader that does this."""
+    """The word of `outcome` for a reader that does this."""
     monkeypatch.setitem(kinds.KINDS, "made", FileKind("made", "made.x", lambda path: None, read))
     path = tmp_path / "made.x"
     path.write_bytes(b"")

@@ -1,4 +1,4 @@
-"""What random networks are made of: generators that leave something out would attack nothing there."""
+"""Parts of random networks: generators that leave something out would attack nothing there."""
 
 from bitloom.hls_gen.design import flat
 from bitloom.overlay.fuzz.campaigns.networks import DESIGNS

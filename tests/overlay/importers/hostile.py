@@ -179,4 +179,4 @@ HOSTILE = {
     "NaN weights": lambda: begun().node("Conv", ONES * np.float32(np.nan)),
 }
 HOSTILE = {name: (lambda make=make: make().bytes()) for name, make in HOSTILE.items()}
-"""What is wrong -> the bytes of a file."""
+"""Each fault -> the bytes of a file."""

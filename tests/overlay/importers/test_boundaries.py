@@ -376,7 +376,7 @@ def test_a_leaky_relu_that_falls_must_read_a_quantised_map():
 
 
 def test_a_bend_below_all_levels_is_for_both_engines():
-    """What is below 0 has level 0 behind a quantiser without a sign: one line, as behind a ReLU."""
+    """Numbers below 0 have level 0 behind a quantiser without a sign: one line, as behind a ReLU."""
     for engine in ("binary", "integer"):
         imported = check(network(leaky(), signed=0), by_qonnx, engine=engine, near=0)
         assert set(imported.choice.engines) == {engine}

@@ -77,7 +77,7 @@ def with_activation(chain, kind, result, attributes):
 
 
 def by_litert(kind, source, result, attributes):
-    """What ai-edge-litert makes of all int8 values; None if it refuses the scales."""
+    """Results of ai-edge-litert for all int8 values; None if it refuses the scales."""
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
     chain = with_activation(Chain((1, 1, 256), *source, codes=CODES), kind, result, attributes)

@@ -1,4 +1,4 @@
-"""What is written of a network from outside: its names are a stranger's, and stay text."""
+"""Pages on a network from outside: its names are a stranger's, and stay text."""
 
 import re
 from html import unescape

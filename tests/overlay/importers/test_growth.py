@@ -411,7 +411,7 @@ def ternary(rng, *shape):
 
 
 BY_QONNX = {"other": by_images(by_qonnx), "images": 2}
-"""What QONNX and onnxruntime make, one image after another: sizes of a Resize are those of one."""
+"""Results of QONNX and of onnxruntime, one image after another: sizes of a Resize are those of one."""
 
 TRANSPOSED = {
     "strides": dict(strides=[2, 3]),

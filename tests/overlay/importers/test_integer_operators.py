@@ -56,7 +56,7 @@ def test_quantised_twice(op, scale):
 
 
 def as_pytorch(cast):
-    """What PyTorch exports: parameters are nodes of their own, and what is quantised is cast to its own type."""
+    """As PyTorch exports it: parameters are nodes of their own, and quantised values are cast to their own type."""
     rng = np.random.default_rng(11)
     chain = Chain((2, 6, 6))
     zero = chain.weight("Constant", value=numpy_helper.from_array(np.uint8(3)))
@@ -506,7 +506,7 @@ def test_older_and_newer_exporters(opset):
 
 
 def between_powers_of_two(last):
-    """What becomes of sums of integers and a quantiser whose scale is 2: the model's part, and its layer's own results
+    """Imports of sums of integers and a quantiser whose scale is 2: the model's part, and its layer's own results
     for each channel's sums, as (sums, results less their zero) a channel."""
     rng = np.random.default_rng(8)
     weight = rng.integers(-7, 8, (16, 8)).astype(np.float32)

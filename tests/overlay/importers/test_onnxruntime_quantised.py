@@ -1,4 +1,4 @@
-"""What onnxruntime's quantiser makes of a small network that reads digits: imported, beside onnxruntime."""
+"""Files that onnxruntime's quantiser makes of a small network that reads digits: imported, beside onnxruntime."""
 
 import logging
 from functools import cache

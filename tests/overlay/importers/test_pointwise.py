@@ -39,13 +39,13 @@ def cases(kind):
 
 
 def by_kernel(kind, tensors, other):
-    """What is imported."""
+    """The table that is imported."""
     scales = [TensorScale(kind="INT8", scale=np.float32([s]), zero=np.array([z])) for s, z in tensors]
     return POINTWISE[kind]({"scales": scales[:2], "result_scale": scales[2]}, VALUES, other)
 
 
 def by_litert(kind, tensors, other):
-    """What ai-edge-litert makes."""
+    """The table by ai-edge-litert."""
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
     chain = Chain((1, 1, 256), *tensors[0])
@@ -120,7 +120,7 @@ def mish(chain):
 
 
 def celu(chain):
-    """What is above 0, and what is made of what is below."""
+    """A map's values above 0, and what is made of those below."""
     here = chain.here
     shape = chain.now.shape
     grid = (0.0061, -12)

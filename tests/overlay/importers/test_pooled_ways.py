@@ -107,7 +107,7 @@ def test_a_map_and_its_own_maxima_are_added():
     ids=["table", "bend", "padding", "cut"],
 )
 def test_what_lies_behind_a_pool_of_real_numbers(behind, values):
-    """What reads the map has no tensor with the map's own values, only the pool's."""
+    """Readers of the map have no tensor with the map's own values, only the pool's."""
     chain, _ = begun((2, 4, 6))
     behind(chain.node("MaxPool", kernel_shape=[2, 2], strides=[2, 2]))
     chain.conv(np.random.default_rng(8), 4, 3)
@@ -140,7 +140,7 @@ def test_a_mean_at_the_end():
 
 @pytest.mark.parametrize("reader", ["mean", "join", "fork"])
 def test_a_clip_to_values_of_a_map(reader):
-    """What onnxruntime leaves real in files of integer operators: Relu behind a map of both signs, read as it is."""
+    """onnxruntime leaves Relu behind a map of both signs in real numbers; others read the map as it is."""
     chain, fork = begun()
     clipped = chain.node("Relu").here
     if reader == "mean":

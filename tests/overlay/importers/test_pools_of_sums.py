@@ -52,7 +52,7 @@ def test_means_of_sums(name, engine):
 
 
 def test_a_mean_of_sums_in_front_of_a_sign():
-    """What binary networks have: one threshold a channel, which has the division in it."""
+    """As in binary networks: one threshold a channel, which has the division in it."""
     rng = np.random.default_rng(4)
     chain = begun(rng, pads=[1, 0, 1, 1]).batch_norm(rng, 4)
     chain = bipolar(chain.node("AveragePool", kernel_shape=[2, 2], strides=[2, 2])).node("Flatten", axis=1)

@@ -27,7 +27,7 @@ from .tflite_files import Chain
 
 
 def values_of(functions, most=None):
-    """What requantisations of ramps, and their sum, make of all numbers of functions of one range."""
+    """Results of requantisations of ramps, and of their sum, for all numbers of functions of one range."""
     ramps, fitted = Ramps.of(functions, signed(9), most=most)
     return values_by(ramps, fitted, functions), ramps
 

@@ -1,4 +1,4 @@
-"""What can't be imported is said in whole lines, of all nodes at once, each with what to do instead."""
+"""Refusals of imports are whole lines, of all nodes at once, each with what to do instead."""
 
 import json
 from dataclasses import replace

@@ -26,7 +26,7 @@ def stairs_of(slopes, offsets, reached):
 
 
 def check(slopes, offsets, reached):
-    """What was found, which is judged on all sums: exact channels have no other level, others those that are told."""
+    """The fit, which is judged on all sums: exact channels have no other level, others those that are told."""
     stairs = stairs_of(slopes, offsets, reached)
     fitted = fit(stairs, slopes, LOW, SUMS)
     sums = np.arange(SUMS.low, SUMS.high + 1)[:, None].repeat(len(slopes), axis=1)

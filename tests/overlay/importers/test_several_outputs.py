@@ -379,7 +379,7 @@ def test_a_detector_of_keras():
 
 
 def test_a_detector_with_boxes():
-    """What decodes boxes at the end is the host's: against TFLite's reference kernels, those of the whole file."""
+    """The host decodes boxes at the end: against TFLite's reference kernels, those of the whole file."""
     imported = import_file(DATA / "ssd.tflite")
     assert [layer.kind for layer in imported.model.network.layers].count("lookup") == 2  # the scores are the file's own
     with np.load(DATA / "ssd.npz") as recorded:

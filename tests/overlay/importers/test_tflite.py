@@ -31,7 +31,7 @@ def import_chain(chain):
 
 
 def values_of(source, image):
-    """What the kernels make of an image, node by node: all tensors by name."""
+    """All tensors of an image by name, by the kernels, node by node."""
     values = {**source.constants, source.source.name: image[None]}
     for node in source.nodes:
         inputs = [values[name] if name else None for name in node.inputs]
@@ -40,12 +40,12 @@ def values_of(source, image):
 
 
 def by_kernels(source, images):
-    """What the kernels make of each image: (N, values) of the output."""
+    """Outputs of images by the kernels: (N, values)."""
     return np.stack([np.ravel(values_of(source, image)[source.outputs[0]]) for image in images])
 
 
 def maps(imported, images):
-    """What golden has after each section, in the file's integers: section number -> (N, rows, columns, channels)."""
+    """Golden's values after each section, in the file's integers: section number -> (N, rows, columns, channels)."""
     network = imported.model.network
     trace = imported.model.trace(features(imported, images))
     names = [layer.name for layer in network.layers]

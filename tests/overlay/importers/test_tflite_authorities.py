@@ -21,7 +21,7 @@ LOGITS_ZERO = 24
 
 
 def layers(imported, images):
-    """What golden has behind each node, in the file's integers: name of a node -> (N, rows, columns, channels)."""
+    """Golden's values behind each node, in the file's integers: name of a node -> (N, rows, columns, channels)."""
     trace = imported.model.trace(features(imported, images))
     names = [layer.name for layer in imported.model.network.layers]
     out = {}

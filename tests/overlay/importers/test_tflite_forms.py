@@ -376,7 +376,7 @@ def test_several_operators_read_the_input(join, real):
 
 
 def constants(rng):
-    """What the importer makes steps of its own of."""
+    """A chain of operators that become steps of the importer's own."""
     chain = Chain((6, 5, 3), 0.02, 3).conv(rng, 4, (3, 2), (0.03, 5), groups=1).pad((1, 0), (1, 1))
     chain.pool("MAX", (3, 3), (1, 2)).with_constant("MUL", (-90, 3, 127, 20), (0.011, 0), (0.017, -5))
     chain.with_constant("ADD", (-90, 3, 127, -9), (0.011, -7), (0.037, -128), "RELU")

@@ -241,12 +241,12 @@ class Chain:
         return self.operator("ADD", self.now.shape, grid, (other,), "AddOptions", FusedActivationFunction=fused)
 
     def subtract(self, other, grid, activation="NONE"):
-        """What is here less tensor ``other``."""
+        """The tensor that is here less tensor ``other``."""
         fused = getattr(tflite.ActivationFunctionType, activation)
         return self.operator("SUB", self.now.shape, grid, (other,), "SubOptions", FusedActivationFunction=fused)
 
     def concat(self, *others, axis=3, grid=None, activation="NONE"):
-        """What is here and tensors behind it, along an axis."""
+        """The tensor that is here and tensors behind it, along an axis."""
         shape = list(self.now.shape)
         shape[axis] += sum(self.tensors[other].shape[axis] for other in others)
         fused = getattr(tflite.ActivationFunctionType, activation)
@@ -254,7 +254,7 @@ class Chain:
         return self.operator("CONCATENATION", tuple(shape), grid, others, "ConcatenationOptions", **fields)
 
     def detections(self, boxes, scores, anchors, **options):
-        """What TFLite's object detection has at its end, of three tensors of real numbers: the four outputs."""
+        """The end of TFLite's object detection, of three tensors of real numbers: the four outputs."""
         sizes = {
             "max_detections": 30,
             "max_classes_per_detection": 1,

@@ -47,7 +47,7 @@ def for_litert(data):
 
 
 def kernels(data, images):
-    """What TFLite's reference kernels make of each image: (N, ...) arrays by number of the operator.
+    """Results of TFLite's reference kernels for each image: (N, ...) arrays by number of the operator.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def random_images(imported, count, seed=0):
 
 
 def maps(imported, images):
-    """What golden has where a section begins or the network ends, in the file's order: the tensor -> (N, values)."""
+    """Golden's values where a section begins or the network ends, in the file's order: the tensor -> (N, values)."""
     model = imported.model
     trace = model.trace(imported.host.to_input(images, model.network.input.shape))
     values = dict(zip((layer.name for layer in model.network.layers), trace))

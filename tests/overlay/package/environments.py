@@ -11,7 +11,7 @@ import pytest
 from tests.paths import ROOT
 
 CLEAN = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-"""What the environment's Python runs with: it finds what is installed, and no checkout."""
+"""Variables with which the environment's Python finds what is installed, and no checkout."""
 LAYERS = ("batch_norm", "conv", "pool", "threshold")
 GOLDEN = ("encoding", "file", "layer", "network", "packing", "window")
 TESTS_WITHOUT_EXTRAS = (

@@ -1,4 +1,4 @@
-"""What pip installs, and where pynq finds our driver, notebooks and bitstreams: from this folder and from a wheel."""
+"""Files that pip installs from this folder and from a wheel; pynq finds our driver, notebooks and bitstreams."""
 
 import json
 import os
@@ -26,7 +26,7 @@ GET_NOTEBOOKS = "from pynq._cli.get_notebooks import main; main()"
 
 
 def python(code, *arguments, cwd, **environment):
-    """What Python prints for ``code``, away from this folder."""
+    """Output of Python for ``code``, away from this folder."""
     command = [sys.executable, "-W", "ignore", "-c", code, *map(str, arguments)]
     environment = {**os.environ, "PYTHONPATH": "", "BOARD": "", **environment}
     return subprocess.run(command, cwd=cwd, env=environment, check=True, capture_output=True, text=True).stdout.strip()

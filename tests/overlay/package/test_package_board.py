@@ -1,4 +1,4 @@
-"""What a board installs, in a clean environment with a board's Python, numpy and pynq: no extras, no Veriloggen.
+"""Packages of a board, in a clean environment with a board's Python, numpy and pynq: no extras, no Veriloggen.
 
 The image PYNQ 3.0.1 has Python 3.10, numpy 1.21 and pynq 3.0.1. The driver's tests with a fake device, and golden's,
 run there; compiled programs, packed frames and golden's outputs must be the same bytes as here.

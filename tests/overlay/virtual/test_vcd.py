@@ -76,7 +76,7 @@ def test_unknown_signal(path):
 
 
 def test_a_simulation(loop, tmp_path):
-    """What the harness saw on the streams is what the waveform shows."""
+    """The waveform shows the words that the harness saw on the streams."""
     simulation = loop(trace=True)
     path = tmp_path / "loop.vcd"
     simulation.open_waveform(path)

@@ -37,7 +37,7 @@ def test_a_program_that_loads_instructions():
 
 
 def test_loaded_instructions_lie_behind_the_program():
-    """What is between them was never written."""
+    """The words between them were never written."""
     machine = MachineParameters(slaves=2, instructions=8)
     text = "IO LOAD_PROGRAM d=7 rows=1\nJUMP LOOP d={} rows=0\nNOP END"
     Interpreter(machine, assemble(text.format(7))).run(encode(assemble("NOP END")))

@@ -1,4 +1,4 @@
-"""What a kernel's PTX has in loops: basic blocks, and which of them can come again."""
+"""Loops of a kernel's PTX: basic blocks, and which of them can come again."""
 
 import re
 

@@ -133,7 +133,7 @@ def pool(name, grid, block, arguments):
 
 
 def fake_cupy(capability="86", devices=1, launches=None, multiprocessors=0):
-    """What gpu.py uses of CuPy, on arrays of numpy and with fibers for threads."""
+    """The part of CuPy that gpu.py uses, on arrays of numpy and with fibers for threads."""
 
     class RawModule:
         def __init__(self, *, code, options, name_expressions):

@@ -74,7 +74,7 @@ def model() -> Model:
 @pytest.mark.parametrize("scores", [True, False])
 @pytest.mark.parametrize("word_bits", [32, 64])
 def test_a_model_of_golden(word_bits, scores):
-    """What reads integers is golden's; the rest goes through a device in one piece."""
+    """Golden computes layers that read integers; the rest goes through a device in one piece."""
     golden_model = model()
     if not scores:
         golden_model = Model(

@@ -22,7 +22,7 @@ SLOW = Pace(stall=0.4, latency=13)
 
 
 class Buffer(np.ndarray):
-    """What ``pynq.allocate`` gives: a flush writes it to the simulated memory, an invalidate reads it from there."""
+    """A buffer of ``pynq.allocate``: a flush writes it to the simulated memory, an invalidate reads it from there."""
 
     def __new__(cls, board: Board, address: int, words: int):
         buffer = np.zeros(words, "u4").view(cls)

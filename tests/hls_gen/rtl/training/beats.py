@@ -1,4 +1,4 @@
-"""What the array and the slaves say to each other about an instruction, worked out from golden's instructions.
+"""Beats between the array and the slaves about an instruction, worked out from golden's instructions.
 
 Beats of a group follow one another without a pause: those of a sum, and of FORWARD as many as there are slaves, since
 these give their sums one after the other. Between groups there may be pauses.
@@ -28,7 +28,7 @@ KINDS = {
     "codes with a master": {"kind_w": 2, "kind_d": 1, "master": 1},
     "codes with a master, by chance": {"kind_a": 3, "kind_w": 1, "chance_w": 1, "master": 1},
 }
-"""What is discrete, as fields of an instruction."""
+"""Fields of an instruction that say what is discrete."""
 SHAPES = (5, 7), (1, 4), (6, 1)
 """Rows and columns of layers: slaves without a column, columns that are no multiple, fewer rows than slaves."""
 READS = {
@@ -194,7 +194,7 @@ def _passed(master: Master, i: Instruction, kind: int, rng: random.Random) -> St
 
 
 def total(step: Step) -> list[int]:
-    """What comes up the whole tree: one slave after the other, but for BACKWARD's sums over all."""
+    """Words that come up the whole tree: one slave after the other, but for BACKWARD's sums over all."""
     if step.kind == facts.BACKWARD:
         return np.sum(step.up, axis=0).tolist()
     each = max(map(len, step.up), default=0)

@@ -1,4 +1,4 @@
-"""What the hardware holds of a table, worked out in numpy."""
+"""The rows of a table that the hardware holds, worked out in numpy."""
 
 import numpy as np
 

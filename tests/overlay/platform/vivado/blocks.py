@@ -31,8 +31,8 @@ class Cell:
 
 @dataclass
 class Recorded:
-    """What a script made. links : target -> source.  drivers : sink -> driver.  segments : (space, segment) -> base,
-    bytes."""
+    """The block design of a script. links : target -> source.  drivers : sink -> driver.  segments : (space, segment)
+    -> base, bytes."""
 
     cells: dict[str, Cell] = field(default_factory=dict)
     links: dict[str, str] = field(default_factory=dict)

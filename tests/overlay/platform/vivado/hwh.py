@@ -1,4 +1,4 @@
-"""What an .hwh says, read as a test of its own would: without the code that wrote it."""
+"""Contents of an .hwh, read as a test of its own would: without the code that wrote it."""
 
 import xml.etree.ElementTree as ET
 from dataclasses import dataclass, field

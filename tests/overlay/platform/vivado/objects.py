@@ -1,4 +1,4 @@
-"""What all stand-ins share: commands with checked options, and objects with checked properties."""
+"""Code that all stand-ins share: commands with checked options, and objects with checked properties."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

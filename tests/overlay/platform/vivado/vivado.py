@@ -206,7 +206,7 @@ class Vivado(Packager, BlockDesigns):
 
 
 def main(words: list[str]) -> int:
-    """What the Makefile calls: as Vivado in batch mode, status 1 where the script fails."""
+    """The program that the Makefile calls: as Vivado in batch mode, status 1 where the script fails."""
     options = dict(pairwise(words))
     arguments = words[words.index("-tclargs") + 1 :] if "-tclargs" in words else []
     if options.get("-mode") != "batch" or "-nojournal" not in words:

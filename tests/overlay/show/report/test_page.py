@@ -32,7 +32,7 @@ Runs = Callable[[str], Measured]
 
 
 class Dom(HTMLParser):
-    """What tests look at of a page: values of <data> by id, all ids, texts by element, and whether tags pair up."""
+    """Parts of a page that tests look at: values of <data> by id, all ids, texts by element, whether tags pair up."""
 
     def __init__(self, text: str):
         super().__init__()
@@ -74,7 +74,7 @@ class Dom(HTMLParser):
 
 
 def numbers(report: Report) -> dict[str, float]:
-    """What the DOM must say, from the counters of the run."""
+    """Values that the DOM must have, from the counters of the run."""
     counters = report.run.counters
     few = counters[report.run.frames // 2]
     many = counters[report.run.frames]

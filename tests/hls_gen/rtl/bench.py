@@ -11,12 +11,13 @@ of L cycles means that what is taken in cycle t is seen in cycle t + L.
 
 import ctypes
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import pytest
 from veriloggen.core import vtypes as vt
 
 from bitloom.golden.kernels.cache import cached_folder
@@ -160,6 +161,17 @@ class Bench:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def bench_of(block: Callable[[], Block]) -> Any:
+    """A fixture: the bench of a block that all tests of a file share."""
+
+    @pytest.fixture(scope="module")
+    def built() -> Iterator[Bench]:
+        with Bench(block()) as bench:
+            yield bench
+
+    return built
 
 
 def text_of(block: Block) -> str:
@@ -430,7 +442,7 @@ class World:
 
 
 def on_load_bus(bench: Bench, npu: int = 0) -> list[tuple[str, int, int, int]]:
-    """What the loader on the bench writes in this cycle to memories of an NPU: (memory, bank, row, data)."""
+    """Writes of the loader on the bench in this cycle to memories of an NPU: (memory, bank, row, data)."""
     written = [name for name in bench.widths if name.startswith(f"npu{npu}_load_to_") and bench[name]]
     word = tuple(bench[f"load_{part}"] for part in ("bank", "row", "data"))
     return [(name.partition("load_to_")[2], *word) for name in written]

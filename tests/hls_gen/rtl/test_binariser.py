@@ -8,17 +8,14 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.ports.binariser import binariser
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
-from .bench import Bench, Sink, Source, load, run, steady
+from .bench import Bench, Sink, Source, bench_of, load, run, steady
 
 NPU = Npu.of(kfp=5, kgp=2, binariser_bits=6, binariser_rows=4)
 WORDS = 3
 """Words of a tuple: not all rows are used."""
 
 
-@pytest.fixture(scope="module")
-def built():
-    with Bench(binariser(Library(32), NPU)) as bench:
-        yield bench
+built = bench_of(lambda: binariser(Library(32), NPU))
 
 
 @pytest.mark.parametrize("stall", [0.0, 0.4])

@@ -8,7 +8,7 @@ from bitloom.hls_gen.design.timing import LUT_RAM_WORDS
 from bitloom.hls_gen.rtl.primitives.fifo import fifo
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
-from .bench import Bench, Each, Sink, Source, run, steady, together
+from .bench import Bench, Each, Sink, Source, bench_of, run, steady, together
 
 KINDS = {"lut": (5, 11), "largest_lut": (33, LUT_RAM_WORDS), "block": (9, LUT_RAM_WORDS + 3), "least": (1, 2)}
 KINDS |= {"margin": (7, 22, 9), "margin_of_all": (6, 14, 13)}
@@ -17,11 +17,8 @@ KINDS |= {"margin": (7, 22, 9), "margin_of_all": (6, 14, 13)}
 LATENCY = 2
 
 
-@pytest.fixture(scope="module")
-def built():
-    library = Library(32)
-    with Bench(together("fifos", {name: fifo(library, *shape) for name, shape in KINDS.items()})) as bench:
-        yield bench
+LIBRARY = Library(32)
+built = bench_of(lambda: together("fifos", {name: fifo(LIBRARY, *shape) for name, shape in KINDS.items()}))
 
 
 @pytest.fixture(params=KINDS)

@@ -10,7 +10,7 @@ from bitloom.hls_gen.design.timing import pe_latency
 from bitloom.hls_gen.rtl.array.pe import pe
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
-from .bench import Bench, together
+from .bench import bench_of, together
 from .elements import Beat, check, check_gaps
 
 NPUS = {
@@ -29,11 +29,8 @@ NPUS = {
 LATENCY = dict.fromkeys(NPUS, 3) | dict.fromkeys(("flat_wide", "grouped_wide", "shifted_1"), 4)
 
 
-@pytest.fixture(scope="module")
-def bench():
-    library = Library(32)
-    with Bench(together("pes", {name: library.get(pe, library, npu) for name, npu in NPUS.items()})) as bench:
-        yield bench
+LIBRARY = Library(32)
+bench = bench_of(lambda: together("pes", {name: LIBRARY.get(pe, LIBRARY, npu) for name, npu in NPUS.items()}))
 
 
 @pytest.fixture(params=NPUS)
@@ -46,7 +43,7 @@ def bits(word: int, lanes: int) -> np.ndarray:
 
 
 def lane_weights(npu: Npu, code: int) -> np.ndarray:
-    """What a match counts in each lane; the module's text, lane by lane."""
+    """The count of a match in each lane; the module's text, lane by lane."""
     weight = np.ones(npu.array.kfp, np.int64)
     if npu.array.planes and code:
         size = npu.array.kfp // (npu.array.planes + 1)

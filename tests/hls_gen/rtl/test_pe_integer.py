@@ -10,7 +10,7 @@ from bitloom.hls_gen.design.timing import pe_latency
 from bitloom.hls_gen.rtl.array.pe_integer import pe_integer
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
-from .bench import Bench, together
+from .bench import bench_of, together
 from .elements import Beat, check, check_gaps
 
 
@@ -30,11 +30,8 @@ NPUS = {
 LATENCY = {"k1_8x8": 4, "k5_8x8": 5, "k17_4x3": 6, "k64_2x2": 6, "k4_2x8": 4}
 
 
-@pytest.fixture(scope="module")
-def bench():
-    library = Library(32)
-    with Bench(together("pes", {name: library.get(pe_integer, library, one) for name, one in NPUS.items()})) as bench:
-        yield bench
+LIBRARY = Library(32)
+bench = bench_of(lambda: together("pes", {name: LIBRARY.get(pe_integer, LIBRARY, one) for name, one in NPUS.items()}))
 
 
 @pytest.fixture(params=NPUS)

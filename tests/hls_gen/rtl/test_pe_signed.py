@@ -12,7 +12,7 @@ from bitloom.hls_gen.rtl.array.pe_signed import pe_signed
 from bitloom.hls_gen.rtl.primitives.block import Block, width
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
-from .bench import Bench, together
+from .bench import bench_of, together
 from .elements import Beat, check, check_gaps
 
 
@@ -56,11 +56,8 @@ def element(library: Library, npu: Npu) -> Block:
     return b
 
 
-@pytest.fixture(scope="module")
-def bench():
-    library = Library(32, npus=list(NPUS.values()))  # so that each has modules of its own
-    with Bench(together("elements", {name: element(library, npu) for name, npu in NPUS.items()})) as bench:
-        yield bench
+LIBRARY = Library(32, npus=list(NPUS.values()))  # so that each has modules of its own
+bench = bench_of(lambda: together("elements", {name: element(LIBRARY, npu) for name, npu in NPUS.items()}))
 
 
 @pytest.fixture(params=NPUS)

@@ -6,16 +6,13 @@ import pytest
 
 from bitloom.hls_gen.rtl.array.popcount import popcount
 
-from .bench import Bench, together
+from .bench import Bench, bench_of, together
 
 SMALL = (1, 2, 3, 7, 8, 11)
 WIDE = (63, 64, 65, 130)
 
 
-@pytest.fixture(scope="module")
-def bench():
-    with Bench(together("popcounts", {f"p{n}": popcount(n) for n in SMALL + WIDE})) as bench:
-        yield bench
+bench = bench_of(lambda: together("popcounts", {f"p{n}": popcount(n) for n in SMALL + WIDE}))
 
 
 def count(bench: Bench, lanes: int, word: int) -> int:

@@ -11,7 +11,7 @@ from bitloom.hls_gen.design.topology import ring
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.shell.registers import registers
 
-from .bench import Agent, Bench, Sink, Source, run
+from .bench import Agent, Bench, Sink, Source, bench_of, run
 
 DESIGN = Design(name="registers", stream_bits=64, npus=(Npu.of(kfp=24, kgp=5, pfp=7, ol=2),))
 DIGEST = "".join(f"{0x11 * (k % 15 + 1):02x}" for k in range(32))
@@ -22,7 +22,7 @@ LIMIT = 100
 
 ERROR = {"error_code": 9, "error_header": 0xB1020304, "error_address": 0x89ABCDEF, "error_length": 0xFEDCBA98}
 LEVELS = {"idle": 1, "loaded": 1, "loader_state": 5, **ERROR, "signature": 0x5A5AA5A5, "npu0_state": 0x7123456}
-"""What the test puts on the status inputs."""
+"""Values that the test puts on the status inputs."""
 
 COUNTERS = {"FRAMES": "frame_left", "WORDS_IN": "word_taken", "WORDS_OUT": "word_given", "NPU0_BEATS": "npu0_beat"}
 COUNTERS |= {f"NPU0_WAIT_{what.upper()}": f"npu0_wait_{what}" for what in ("input", "room", "table")}
@@ -45,10 +45,7 @@ RESET = {
 """Every register, with those inputs."""
 
 
-@pytest.fixture(scope="module")
-def built():
-    with Bench(registers(Library(64), DESIGN, DIGEST)) as bench:
-        yield bench
+built = bench_of(lambda: registers(Library(64), DESIGN, DIGEST))
 
 
 @pytest.fixture

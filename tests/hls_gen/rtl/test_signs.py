@@ -8,17 +8,14 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.results.signs import signs
 
-from .bench import Bench, Sink, Source, run
+from .bench import Sink, Source, bench_of, run
 
 NPU = Npu.of(kfp=4, kgp=4, ol=2, pool=False, skip_words=4, skip_bits=3)
 SIDE = NPU.result_side_bits
 STEPS = 300
 
 
-@pytest.fixture(scope="module")
-def bench():
-    with Bench(signs(Library(32, npus=[NPU]), NPU)) as bench:
-        yield bench
+bench = bench_of(lambda: signs(Library(32, npus=[NPU]), NPU))
 
 
 def steps(seed: int) -> list[dict[str, int]]:

@@ -7,15 +7,12 @@ import pytest
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.skid import skid
 
-from .bench import Bench, Sink, Source, run, steady
+from .bench import Sink, Source, bench_of, run, steady
 
 WIDTH, SIDE = 13, 3
 
 
-@pytest.fixture(scope="module")
-def bench():
-    with Bench(skid(Library(32), WIDTH, SIDE)) as bench:
-        yield bench
+bench = bench_of(lambda: skid(Library(32), WIDTH, SIDE))
 
 
 def words(count: int) -> list[dict[str, int]]:

@@ -11,7 +11,7 @@ from bitloom.hls_gen.rtl.primitives.fifo import fifo
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.stream import Stream, connect, fork, join
 
-from .bench import Bench, Each, Sink, Source, run, steady, together
+from .bench import Each, Sink, Source, bench_of, run, steady, together
 
 FORKS = {"fork_1": 1, "fork_2": 2, "fork_3": 3}
 JOINS = {"join_1": (5,), "join_2": (3, 7), "join_3": (1, 40, 2)}
@@ -67,10 +67,7 @@ BLOCKS |= {name: lambda n=n: forked(n) for name, n in FORKS.items()}
 BLOCKS |= {name: lambda widths=widths: joined(widths) for name, widths in JOINS.items()}
 
 
-@pytest.fixture(scope="module")
-def built():
-    with Bench(together("streams", {name: make() for name, make in BLOCKS.items()})) as bench:
-        yield bench
+built = bench_of(lambda: together("streams", {name: make() for name, make in BLOCKS.items()}))
 
 
 def items(seed: str, count: int, **widths: int) -> list[dict[str, int]]:

@@ -11,7 +11,7 @@ from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.sequencer.spec import SequencerSpec
 from bitloom.hls_gen.rtl.sequencer.writer import writer
 
-from .bench import Agent, Bench, Source, load, pack, run, steady
+from .bench import Agent, Bench, Source, bench_of, load, pack, run, steady
 
 LANES = {"kfp": 2, "kgp": 2}
 SIZES = {"skip_words": 9, "joined_words": 5, "layers": 4, "tuple_words": 16}
@@ -50,10 +50,7 @@ class Written(Agent):
         return len(self.words) >= self.count
 
 
-@pytest.fixture(scope="module")
-def bench():
-    with Bench(writer(Library(32), SequencerSpec(NPU.array_sequencer))) as bench:
-        yield bench
+bench = bench_of(lambda: writer(Library(32), SequencerSpec(NPU.array_sequencer)))
 
 
 def streams(frames: int, draw: random.Random) -> tuple[dict[str, list[dict[str, int]]], list[int]]:

@@ -14,7 +14,7 @@ from bitloom.golden.discrete.machine.units import ARRAY_UNIT, UNITS, needs
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.training.controller import controller
 from tests.golden.discrete.machine.cases import TABLES
-from tests.hls_gen.rtl.bench import Bench
+from tests.hls_gen.rtl.bench import Bench, bench_of
 
 MACHINE = MachineParameters(slaves=2)
 SHAPES = (
@@ -99,10 +99,7 @@ class Units:
         return place
 
 
-@pytest.fixture(scope="module")
-def bench():
-    with Bench(controller(Library(32), MACHINE)) as bench:
-        yield bench
+bench = bench_of(lambda: controller(Library(32), MACHINE))
 
 
 @pytest.mark.sample(5)

@@ -8,7 +8,6 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from bitloom.driver.training_machine import TrainingMachine
 from bitloom.golden import zoo as networks
@@ -19,7 +18,6 @@ from bitloom.hls_gen.design.topology import pipeline
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.reference_designs import DIGITS
 from bitloom.overlay.build.training import build_training_machine
-from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.exporters.qonnx import to_qonnx
 from bitloom.overlay.platform.block_design import BlockDesign
 from bitloom.overlay.platform.boards import PYNQ_Z2
@@ -34,6 +32,7 @@ from bitloom.overlay.virtual.simulation_overlay import (
     read_simulation_overlay,
     simulation_overlay_files,
 )
+from tests.commands import call
 from tests.errors import value_error
 from tests.overlay.platform.manifest import loop_manifest
 
@@ -48,7 +47,7 @@ COMMANDS = {
 
 
 def attacks(mark: Path) -> dict[str, tuple[str, str]]:
-    """What a stranger writes into a module so that ``mark`` is made, and the token that is refused."""
+    """Text that a stranger writes into a module so that ``mark`` is made, and the token that is refused."""
     touch = f"touch {mark}"
     return {
         "system task": (f'initial $system("{touch}");', "'initial'"),
@@ -93,7 +92,7 @@ def put_into_a_module(verilog: str, text: str) -> tuple[str, int]:
 
 
 def given_to_verilator(verilog: str) -> str:
-    """What Verilator would read."""
+    """The Verilog that Verilator would read."""
     given = []
 
     def see(kind: str, key: str, build: Callable[[Path], None]) -> Path:
@@ -155,7 +154,7 @@ def test_no_command_runs_it(
     verilog, line = put_into_a_module(whole.bit.with_suffix(".v").read_text(), text)
     signed(whole.bit, verilog)
     name, *words = COMMANDS[command]
-    done = CliRunner().invoke(bitloom, [name, str(whole.folder), *words])
+    done = call(name, whole.folder, *words)
     assert done.exit_code == 1
     assert done.output.splitlines()[-1] == f"bitloom: {whole.bit.stem}.v: line {line}: {RULE}, got {token}"
     assert not (tmp_path / "mark").exists()
@@ -192,7 +191,7 @@ def described(build: builds.Build, change: Callable[[dict[str, object]], object]
 def said(command: str, build: builds.Build) -> str:
     """The one line that a command says of a build that it refuses."""
     name, *words = COMMANDS[command]
-    done = CliRunner().invoke(bitloom, [name, str(build.folder), *words])
+    done = call(name, build.folder, *words)
     assert done.exit_code == 1, done.output
     return done.output.splitlines()[-1].removeprefix("bitloom: ")
 
@@ -274,7 +273,7 @@ def test_no_link_in_the_folder_is_followed(whole: builds.Build, name: str, tmp_p
     precious = tmp_path / "precious"
     precious.write_text("mine")
     (whole.folder / name).symlink_to(precious)
-    done = CliRunner().invoke(bitloom, [*LINKS[name], str(whole.folder)])
+    done = call(*LINKS[name], whole.folder)
     place = whole.folder / name
     assert done.output.splitlines()[-1] == f"bitloom: {place}: must be a file or not there, got a link"
     assert precious.read_text() == "mine"
@@ -307,7 +306,7 @@ def test_no_link_is_followed_where_bitloom_chose_the_name(
     precious.write_text("mine")
     place.parent.mkdir(exist_ok=True)
     place.symlink_to(precious.resolve())
-    done = CliRunner().invoke(bitloom, words)
+    done = call(*words)
     assert done.output.splitlines()[-1] == f"bitloom: {place}: must be a file or not there, got a link"
     assert precious.read_text() == "mine"
     assert place.is_symlink()

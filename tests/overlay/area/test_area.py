@@ -4,12 +4,12 @@ import importlib.util
 import json
 import re
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import veriloggen
-from click.testing import CliRunner, Result
 
 from bitloom.golden import zoo as networks
 from bitloom.hls_gen.compiler.sizing import size_memories
@@ -24,8 +24,8 @@ from bitloom.overlay.area.netlist import LogicPath, Resources, longest_paths, re
 from bitloom.overlay.area.synthesis import Area, BlockArea, area, area_of
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.reference_designs import DIGITS
-from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.virtual.sim import BuildError
+from tests import commands
 from tests.hls_gen.rtl.bench import text_of
 
 needs_yosys = pytest.mark.skipif(
@@ -283,8 +283,7 @@ def test_a_build_has_both(tiny_build: builds.Build):
 # the command
 
 
-def call(*arguments: str) -> Result:
-    return CliRunner().invoke(bitloom, ["area", *arguments])
+call = partial(commands.call, "area")
 
 
 @pytest.fixture

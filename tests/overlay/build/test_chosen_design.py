@@ -25,9 +25,9 @@ from bitloom.overlay.build.images import random_images
 from bitloom.overlay.build.reference_designs import DIGITS, REFERENCE_DESIGNS
 from bitloom.overlay.build.run import run
 from bitloom.overlay.build.small_npu import INTEGER
-from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.cli.options import design_options, folding_options, wanted_of
 from tests.cases import random_model
+from tests.commands import call
 from tests.errors import value_error
 from tests.graph_text import network_of
 from tests.paths import ROOT
@@ -36,7 +36,7 @@ FOLDING_PAGE = ROOT / "docs" / "how-to" / "folding.md"
 
 
 def asked(*words: str) -> Wanted:
-    """What the words of a command line ask for."""
+    """The choices that the words of a command line ask for."""
     requests: list[Wanted] = []
 
     @click.command()
@@ -260,7 +260,7 @@ def test_what_there_can_not_be_is_told(wanted: Wanted, message: str) -> None:
     ],
 )
 def test_options_that_are_none(words: str, message: str) -> None:
-    result = CliRunner().invoke(bitloom, ["area", "digits-cnn", *words.split()])
+    result = call("area", "digits-cnn", *words.split())
     assert result.exit_code == 2
     assert result.stderr.splitlines()[-1] == f"Error: Invalid value for {message}"
 
@@ -269,14 +269,14 @@ def test_several_networks_on_one_design(tmp_path: Path) -> None:
     """And the build's listing says how it was asked for."""
     options = "--accumulate both --map-order raster --raster --dataflow auto --mapping 0,0,0,0"
     words = ["build", "digits-cnn", "digits-or", *options.split(), "--out", str(tmp_path / "two")]
-    result = CliRunner().invoke(bitloom, words)
+    result = call(*words)
     assert result.exit_code == 0, result.output
     loaded = builds.load(tmp_path / "two")
     assert list(loaded.programs) == list(loaded.models) == ["digits-cnn", "digits-or"]
     assert loaded.design.npus[0].sequencer.raster
     assert loaded.design.npus[0].value("accumulate") == "both"
     assert sorted(loaded.command[1:]) == sorted(words)
-    again = CliRunner().invoke(bitloom, [*words[:3], "digits-or", *words[3:]])
+    again = call(*words[:3], "digits-or", *words[3:])
     assert str(again.exception) == (
         "bitloom: digits-cnn: the networks of a design must have different names, got digits-or twice"
     )

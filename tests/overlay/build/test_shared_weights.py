@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from bitloom.golden import zoo
 from bitloom.golden.file import save
@@ -23,10 +22,10 @@ from bitloom.overlay.area_model.estimate import estimate
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.chosen_design import chosen_design
 from bitloom.overlay.build.run import run
-from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.platform.boards import board
 from bitloom.overlay.virtual.sim import lint
 from tests.cases import random_images, random_model
+from tests.commands import call
 from tests.graph_text import network_of
 
 FRAMES = 4
@@ -93,11 +92,11 @@ def test_weights_that_are_stored_several_times_are_told() -> None:
 def test_build_and_report_tell_it(tmp_path: Path) -> None:
     model = mixed()
     save(model, tmp_path / "mixed.npz")
-    built = CliRunner().invoke(bitloom, ["build", str(tmp_path / "mixed.npz"), "--out", str(tmp_path / "built")])
+    built = call("build", tmp_path / "mixed.npz", "--out", tmp_path / "built")
     assert f"mixed: {TOLD}\n" in built.stderr
     folder = str(tmp_path / "built")
     page = tmp_path / "report.html"
-    result = CliRunner().invoke(bitloom, ["report", folder, "--frames", "2", "--out", str(page), "--json"])
+    result = call("report", folder, "--frames", "2", "--out", page, "--json")
     assert result.exit_code == 0, result.output
     assert f'<p class="note">{TOLD}.</p>' in page.read_text(encoding="utf-8")
     assert json.loads(result.stdout)["weight_copies"] == [TOLD]

@@ -3,16 +3,14 @@
 import json
 from pathlib import Path
 
-from click.testing import CliRunner
-
 from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.hls_gen.design.training import TOP
 from bitloom.hls_gen.design.training_manifest import TrainingManifest
 from bitloom.hls_gen.rtl.training.generate import training_verilog
 from bitloom.overlay.build.training import build_training_machine
-from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.platform.boards import PYNQ_Z2
 from bitloom.overlay.platform.target import BoardTarget
+from tests.commands import call
 from tests.errors import value_error
 from tests.overlay.platform.vivado import hwh
 
@@ -42,14 +40,14 @@ def test_files_of_a_build(tmp_path: Path) -> None:
 
 def test_the_command(tmp_path: Path) -> None:
     arguments = ["machine", "--name", "tutor", "--slaves", "2", "--out", str(tmp_path)]
-    result = CliRunner().invoke(bitloom, [*arguments, "--json"])
+    result = call(*arguments, "--json")
     assert result.exit_code == 0, result.output
     told = json.loads(result.stdout)
     assert TrainingManifest.load(Path(told["bit"]).with_suffix(".manifest.json")).digest == told["digest"]
-    again = CliRunner().invoke(bitloom, arguments)
+    again = call(*arguments)
     assert again.exit_code == 0
     assert told["digest"] in again.stdout
-    wrong = CliRunner().invoke(bitloom, ["machine", "--slaves", "3", "--out", str(tmp_path)])
+    wrong = call("machine", "--slaves", "3", "--out", tmp_path)
     assert wrong.output == "bitloom: machine: slaves must be a power of two, got 3\n"
     with value_error("machine: tables must be 1..7, got 8"):
         MachineParameters(tables=8)

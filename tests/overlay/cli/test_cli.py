@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.shell_completion import BashComplete
-from click.testing import CliRunner, Result
 
 from bitloom.golden import file
 from bitloom.golden import zoo as networks
@@ -20,15 +19,12 @@ from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.reference_designs import DIGITS, REFERENCE_DESIGNS, ReferenceDesign
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.cli.options import check_place
+from tests.commands import call, error
 from tests.errors import OR_A_FILE, value_error
 from tests.printed import row
 
 REPORT_KEYS = {"frames", "bit_exact_frames", "accuracy_golden", "accuracy_hardware", "seconds"}
 REPORT_KEYS |= {"cycles_per_frame", "ideal_cycles_per_frame", "utilisation"}
-
-
-def call(*arguments: str) -> Result:
-    return CliRunner().invoke(bitloom, arguments, catch_exceptions=True)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +33,7 @@ def call(*arguments: str) -> Result:
 def test_help(command: str) -> None:
     """bench's commands have --json, bench itself hasn't; serve gives no result. It fits a narrow terminal."""
     assert command in call("--help").stdout
-    result = CliRunner().invoke(bitloom, [command, "--help"], terminal_width=60)
+    result = call(command, "--help", terminal_width=60)
     assert result.exit_code == 0
     assert "--json" in result.stdout
     assert max(map(len, result.stdout.splitlines())) <= 60
@@ -164,12 +160,6 @@ def test_streamed_weights_are_never_dropped(tmp_path: Path) -> None:
         assert all(npu.loader.stream_weights for npu in loaded.design.npus)
         told = "digits-cnn: all weights stay on the device, none is streamed" in result.stderr
         assert told == (not len(loaded.program("digits-cnn").weights))
-
-
-def error(*arguments: str) -> str:
-    result = call(*arguments)
-    assert result.exit_code == 1
-    return str(result.exception)
 
 
 LIST = ", ".join(networks.names())

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 from bitloom.driver.accelerator import Accelerator
 from bitloom.golden import file, zoo
@@ -18,15 +17,11 @@ from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.build import build as builds
-from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.virtual.board import activate
+from tests.commands import call
 from tests.hls_gen.compiler.test_depthwise import NPU, conv, depthwise, model_of
 from tests.hls_gen.compiler.test_margins import other_weights
 from tests.networks import random_images
-
-
-def call(*arguments: object) -> Result:
-    return CliRunner().invoke(bitloom, [str(word) for word in arguments], catch_exceptions=True)
 
 
 def named(model: Model, name: str) -> Model:

@@ -16,15 +16,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from bitloom.overlay.cli.go import _rows as rows
-from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.cli.options import LATENCY
 from bitloom.overlay.explore.advice import Advice
 from bitloom.overlay.exporters.qonnx import to_qonnx
 from bitloom.overlay.platform.boards import RESOURCES
 from tests.cases import random_model
+from tests.commands import call
 from tests.golden.layers.test_outputs import three_heads
 from tests.graph_text import network_of
 
@@ -33,7 +33,7 @@ pytest.importorskip("onnx")
 
 
 def go(*words: object) -> Result:
-    return CliRunner().invoke(bitloom, ["go", *map(str, words)], catch_exceptions=True)
+    return call("go", *words)
 
 
 def steps(result: Result) -> list[str]:
@@ -50,7 +50,7 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
     @contextmanager
     def process(command: list[str]) -> Iterator[SimpleNamespace]:
-        done = CliRunner().invoke(bitloom, command[3:])
+        done = call(*command[3:])
         yield SimpleNamespace(communicate=lambda: (done.stdout_bytes, None), returncode=done.exit_code)
 
     monkeypatch.setattr("bitloom.overlay.cli.go._process", process)
@@ -276,20 +276,20 @@ def test_latencies_in_cycles_and_in_time(text, cycles):
 
 @pytest.mark.parametrize("text", ["0", "0us", "-1", "5 us", "us", "1e9", "5ns", "nan", ".", ".us"])
 def test_other_latencies_are_refused(text):
-    done = CliRunner().invoke(bitloom, ["explore", "digits-cnn", f"--latency={text}"])
+    done = call("explore", "digits-cnn", f"--latency={text}")
     assert done.exit_code == 2
     assert f"must be cycles, or a time above 0 such as 500us or 2ms, got {text}" in " ".join(done.stderr.split())
 
 
 @pytest.mark.parametrize("text", ["0", "101%", "-5", "nan"])
 def test_other_shares_are_refused(text):
-    done = CliRunner().invoke(bitloom, ["explore", "digits-cnn", "--board", "pynq-z2", f"--share={text}"])
+    done = call("explore", "digits-cnn", "--board", "pynq-z2", f"--share={text}")
     assert done.exit_code == 2
     assert f"must be above 0 and at most 100 %, got {text}" in " ".join(done.stderr.split())
 
 
 def test_a_share_needs_a_board():
-    done = CliRunner().invoke(bitloom, ["explore", "digits-cnn", "--share", "50%"])
+    done = call("explore", "digits-cnn", "--share", "50%")
     assert (
         str(done.exception) == "bitloom: explore: --share is one of a board's device, it needs --board, got 50 % alone"
     )

@@ -1,6 +1,7 @@
 """The tests of commands again in other surroundings: narrow terminals, other locales, each path of the processor."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from bitloom.golden.kernels.tiled import cpu
 from tests.paths import ROOT
 
 TESTS = ROOT / "tests"
+CALLS = re.compile(r"CliRunner|from tests.*\bcommands\b")
 NARROW = {"COLUMNS": "60", "LINES": "20", "TERM": "vt100"}
 NO_UTF8 = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 SURROUNDINGS = {
@@ -23,7 +25,7 @@ SURROUNDINGS = {
 def command_line_tests() -> list[str]:
     """The files of tests that call commands, and those of what commands print."""
     files = [path for path in sorted(TESTS.rglob("test_*.py")) if path != Path(__file__)]
-    paths = [path for path in files if "CliRunner" in path.read_text(encoding="utf-8")]
+    paths = [path for path in files if CALLS.search(path.read_text(encoding="utf-8"))]
     return [str(path.relative_to(ROOT)) for path in (*paths, TESTS / "overlay" / "cli" / "test_show.py")]
 
 

@@ -11,9 +11,8 @@ from bitloom.golden import file
 from bitloom.golden.encoding import unsigned
 from bitloom.golden.layer import Map
 from bitloom.overlay.cli import train as command
+from tests.commands import call, error
 from tests.golden.training.test_train import toy_data
-
-from .test_cli import call, error
 
 SMALL = ("--layers", "conv6,pool,dense3", "--epochs", "2", "--batch", "16")
 

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import bitloom as bitloom_package
 from bitloom.driver.c import files as c_files
@@ -28,7 +27,6 @@ from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.images import random_images
 from bitloom.overlay.build.reference_designs import DIGITS
 from bitloom.overlay.build.small_npu import small_npu
-from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.deploy import wheel as wheels
 from bitloom.overlay.deploy.deploy import deploy
 from bitloom.overlay.exporters.qonnx import to_qonnx
@@ -39,6 +37,7 @@ from bitloom.overlay.platform.target import BoardTarget
 from bitloom.overlay.virtual import board as virtual_board
 from bitloom.overlay.virtual.board import activate
 from bitloom.overlay.virtual.simulation_overlay import SUFFIXES
+from tests.commands import call
 from tests.errors import value_error
 from tests.golden.layers.test_outputs import HEADS, three_heads
 
@@ -58,12 +57,12 @@ def build(tmp_path_factory):
 def folder(build, tmp_path_factory):
     """A folder for a board, with the simulation overlay."""
     place = tmp_path_factory.mktemp("deploy") / "board"
-    assert CliRunner().invoke(bitloom, ["deploy", str(build.folder), "--to", str(place)]).exit_code == 0
+    assert call("deploy", build.folder, "--to", place).exit_code == 0
     return place
 
 
 def driver(folder: Path, *words: object, status: int = 0) -> str:
-    """What driver.py prints, on standard output or, where it fails, as its error. It runs in this process, which has
+    """Output of driver.py, on standard output or, where it fails, as its error. It runs in this process, which has
     imported PYNQ; what a process does is tested below."""
     boards = []
     status_or_error = None
@@ -231,7 +230,7 @@ def test_a_bitstream_of_another_design_is_refused(own_build, tmp_path):
     assert not (tmp_path / "board").exists()
     stray = bit.with_name("stray.bit")
     stray.write_bytes(b"configuration data")
-    done = CliRunner().invoke(bitloom, ["deploy", str(own_build.folder), "--to", str(tmp_path / "board")])
+    done = call("deploy", own_build.folder, "--to", tmp_path / "board")
     left = re.findall(r"(?m)^bitloom: (.*): left out, as it isn't of the build's design$", done.stderr)
     assert sorted(left) == [str(bit), str(stray)]
     assert "for the virtual board alone" in done.stdout
@@ -253,7 +252,7 @@ def test_a_transform_is_checked(build, tmp_path):
 
 
 def test_the_driver_in_c_comes_where_it_is_asked_for(build, tmp_path):
-    done = CliRunner().invoke(bitloom, ["deploy", str(build.folder), "--to", str(tmp_path / "board"), "--c"])
+    done = call("deploy", build.folder, "--to", tmp_path / "board", "--c")
     assert done.exit_code == 0
     assert {path.name for path in (tmp_path / "board" / "c").iterdir()} == {path.name for path in c_files()}
     subprocess.run(["sha256sum", "-c", "--quiet", "SHA256SUMS"], cwd=tmp_path / "board", check=True)
@@ -271,7 +270,7 @@ def several(tmp_path_factory):
     models = [model, imported.model]
     design = size_memories("heads", models, small_npu(model))
     builds.build(place / "heads", design, models, origin=builds.Origin(hosts={"imported": imported.host}))
-    said = CliRunner().invoke(bitloom, ["deploy", str(place / "heads"), "--to", str(place / "board"), "--c"])
+    said = call("deploy", place / "heads", "--to", place / "board", "--c")
     assert said.exit_code == 0
     return place / "board", said.stderr
 
@@ -322,7 +321,7 @@ def test_a_changed_script_is_kept(build, tmp_path):
     deploy(build, tmp_path / "board")
     script = tmp_path / "board" / "driver.py"
     script.write_text("print('mine')\n")
-    done = CliRunner().invoke(bitloom, ["deploy", str(build.folder), "--to", str(script.parent)])
+    done = call("deploy", build.folder, "--to", script.parent)
     assert done.exit_code == 0
     assert "driver.py is kept" in done.stderr
     assert (script.parent / "driver.py.kept").read_text() == "print('mine')\n"

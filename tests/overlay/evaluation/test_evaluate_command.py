@@ -2,11 +2,11 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 from bitloom.golden import file
 from bitloom.golden import zoo as networks
@@ -14,8 +14,7 @@ from bitloom.golden.network import Model
 from bitloom.golden.zoo.digits import load_digits
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build import measured
-from bitloom.overlay.cli.group import bitloom
-from tests import board_data
+from tests import board_data, commands
 from tests.printed import lines, row
 
 from .networks import corners
@@ -25,8 +24,7 @@ PREDICTED |= {"frames_per_second": 1e8 / 1358, "latency_us": 13.78}
 """Of digits-cnn: docs/reference/figures.md."""
 
 
-def call(*arguments: object) -> Result:
-    return CliRunner().invoke(bitloom, ["evaluate", *map(str, arguments)])
+call, error = (partial(each, "evaluate") for each in (commands.call, commands.error))
 
 
 def facts(*arguments: object) -> dict:
@@ -35,14 +33,8 @@ def facts(*arguments: object) -> dict:
     return json.loads(result.stdout)
 
 
-def error(*arguments: object) -> str:
-    result = call(*arguments)
-    assert result.exit_code == 1, result.output
-    return str(result.exception)
-
-
 def words(printed: str) -> str:
-    """What stands in tables beside the labels, on one line even where it was wrapped."""
+    """Cells of tables beside the labels, on one line even where they were wrapped."""
     return " ".join(cell for line in lines(printed) for cell in line[1:])
 
 
@@ -194,7 +186,7 @@ def test_cycles_that_nobody_knows(monkeypatch: pytest.MonkeyPatch) -> None:
 def streamed(tmp_path: Path) -> Path:
     """A build whose weights come down the stream."""
     folder = tmp_path / "streamed"
-    built = CliRunner().invoke(bitloom, ["build", "digits-cnn", "--stream-weights", "--out", str(folder)])
+    built = commands.call("build", "digits-cnn", "--stream-weights", "--out", folder)
     assert built.exit_code == 0, built.output
     return folder
 
@@ -215,7 +207,7 @@ def test_cycles_with_streamed_weights_are_those_of_hardware(streamed: Path) -> N
 
 
 def test_mnist_is_9840_of_10000_by_the_boards_rule() -> None:
-    """What BNN-PYNQ's LFC W1A1 gets of MNIST: 98.40 %."""
+    """BNN-PYNQ's LFC W1A1 gets 98.40 % of MNIST right."""
     path = board_data.file("t10k-images-idx3-ubyte.gz")
     board_data.file("lfcW1A1_mnist.npz")
     answers = facts("lfc-w1a1", path)

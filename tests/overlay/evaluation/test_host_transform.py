@@ -2,11 +2,11 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from PIL import Image
 
 from bitloom.golden import file
@@ -17,13 +17,13 @@ from bitloom.golden.host.host import Host, InputIntegers
 from bitloom.golden.network import Model
 from bitloom.golden.transform import Transform
 from bitloom.hls_gen.design.program import Program
-from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.evaluation.data import labelled_images
 from bitloom.overlay.evaluation.host_transform import HostTransform, fitting_transforms, transform_of
 from bitloom.overlay.evaluation.labelled import checked_labels
 from bitloom.overlay.evaluation.score import as_counted, class_rule, classifier, evaluate
 from bitloom.overlay.importers.imported import import_file
 from tests import board_data
+from tests.commands import call
 from tests.errors import value_error
 from tests.host_outputs import scores, with_scores
 
@@ -130,7 +130,7 @@ def test_floating_point_is_no_image_of_integers():
 
 
 def test_masked_images_are_refused():
-    """What computes would take the values below the mask."""
+    """Code that computes would take the values below the mask."""
     masked = np.ma.masked_greater(np.array([0.0, 1.0, 2.0, 300.0]).reshape(1, 2, 2, 1), 255)
     rule = "values must not be masked, got a masked array: say its values with filled()"
     for host_part in (host(), integers(1.0, -128)):
@@ -179,11 +179,11 @@ def test_a_transform_that_is_probably_wrong(transform, warnings, tmp_path):
     hosts.save(replace(integers(1.0, -128), digest=model_digest(wide)), hosts.path_of(model))
     images = np.array([[-128, 127, 0, 1], [-3, -2, -1, 5]], np.int8)
     np.savez(data, x=images if transform == "none" else images.astype(int) + 128, y=[0, 1])
-    done = CliRunner().invoke(bitloom, ["evaluate", str(model), str(data), "--transform", transform, "--json"])
+    done = call("evaluate", model, data, "--transform", transform, "--json")
     advice = "; host fits pixels of 0..255"
     said = [line for line in done.stderr.splitlines() if "warning" in line]
     assert said == [f"bitloom: warning: {data}: with transform {transform} {text}{advice}" for text in warnings]
-    assert str(CliRunner().invoke(bitloom, ["evaluate", str(model), str(data)]).exception) == (
+    assert str(call("evaluate", model, data).exception) == (
         "bitloom: wide: --transform must say which real number a pixel stands for (the input takes 0..255: host fits "
         "pixels of 0..255), got none"
     )
@@ -240,7 +240,7 @@ def test_classes_are_named_in_the_order_of_the_scores(tmp_path):
         Image.fromarray(pixels).save(tmp_path / "pictures" / name / "a.png")
     for data, transform in (("data.npz", "host"), ("pictures", "host:1/255")):
         options = [str(tmp_path / "tiny.npz"), str(tmp_path / data), "--json", "--transform", transform]
-        facts = json.loads(CliRunner().invoke(bitloom, ["evaluate", *options]).stdout)
+        facts = json.loads(call("evaluate", *options).stdout)
         assert (facts["class_rule"], facts["right"]) == ("scores", 3)
         assert facts["classes"] == ["zero", "one", "two"]
         assert as_counted(model.network, "largest", swapped).classes == names
@@ -283,23 +283,21 @@ def test_the_command(tmp_path: Path) -> None:
     numbers = np.array([[0.9, 0.6, 0.7, 0.5], [0.9, 0.6, 0.2, 0.1], [0.9, 0.0, 0.7, 0.49]])
     np.savez(data, x=numbers, y=[0, 1, 2])
 
-    def call(*options):
-        return CliRunner().invoke(bitloom, ["evaluate", str(model), str(data), "--json", *map(str, options)])
-
+    evaluated = partial(call, "evaluate", model, data, "--json")
     refused = f"bitloom: {data}: x: must be an array of truth values or integers, got dtype '<f8'"
-    assert str(call("--transform", "threshold:1").exception) == refused
+    assert str(evaluated("--transform", "threshold:1").exception) == refused
     hosts.save(host(), hosts.path_of(model))
-    assert str(call().exception) == (
+    assert str(evaluated().exception) == (
         "bitloom: tiny: --transform must say which real number a pixel stands for (host: the pixel itself; "
         "host:1/255: pixels of 0..255 for 0..1), got none"
     )
-    facts = json.loads(call("--transform", "host").stdout)
+    facts = json.loads(evaluated("--transform", "host").stdout)
     assert (facts["right"], facts["transform"], facts["class_rule"]) == (3, "host", "largest")
     elsewhere = tmp_path / "other.json"
     hosts.path_of(model).rename(elsewhere)
-    assert json.loads(call("--transform", "host", "--host", elsewhere).stdout)["right"] == 3
+    assert json.loads(evaluated("--transform", "host", "--host", elsewhere).stdout)["right"] == 3
     hosts.save(host(digest="0" * 64), elsewhere)
-    assert str(call("--transform", "host", "--host", elsewhere).exception) == (
+    assert str(evaluated("--transform", "host", "--host", elsewhere).exception) == (
         f"bitloom: {elsewhere}: must belong to the model {model_digest(corners())[:12]}, got '{'0' * 56}..."
     )
 
@@ -312,29 +310,29 @@ def test_a_build_keeps_the_host_file(tmp_path: Path) -> None:
     hosts.save(host(), hosts.path_of(model))
     np.savez(data, x=np.array([[0.9, 0.6, 0.7, 0.5], [0.9, 0.6, 0.2, 0.1], [0.9, 0.0, 0.7, 0.49]]), y=[0, 1, 2])
     for kept in (True, False):
-        done = CliRunner().invoke(bitloom, ["build", str(model), "--out", str(folder)])
+        done = call("build", model, "--out", folder)
         assert done.exit_code == 0, done.output
         assert (folder / hosts.name_of("tiny")).exists() == kept
         assert (Program.load(folder / "tiny.program.npz").host is not None) == kept
         if kept:
-            done = CliRunner().invoke(bitloom, ["evaluate", str(folder), str(data), "--transform", "host", "--json"])
+            done = call("evaluate", folder, data, "--transform", "host", "--json")
             assert json.loads(done.stdout)["right"] == 3
             hosts.path_of(model).unlink()
     (folder / hosts.name_of("tiny")).write_text("mine")
-    assert CliRunner().invoke(bitloom, ["build", str(model), "--out", str(folder)]).exit_code == 0
+    assert call("build", model, "--out", folder).exit_code == 0
     assert (folder / hosts.name_of("tiny")).read_text() == "mine"
     hosts.path_of(model).write_text("{}")
-    assert CliRunner().invoke(bitloom, ["build", str(model), "--out", str(folder)]).exit_code == 1
+    assert call("build", model, "--out", folder).exit_code == 1
 
 
 @pytest.mark.slow
 def test_tfc_is_right_on_9296_of_10000_images(tmp_path: Path) -> None:
-    """What the zoo of QONNX models says of TFC_1W1A: 92.96 %."""
+    """The zoo of QONNX models says 92.96 % of TFC_1W1A."""
     source = board_data.file("tfc_1w1a.onnx")
     board_data.file("t10k-images-idx3-ubyte.gz")
     model = tmp_path / "tfc.npz"
-    result = CliRunner().invoke(bitloom, ["import", str(source), "--out", str(model)])
+    result = call("import", source, "--out", model)
     assert result.exit_code == 0, result.output
-    done = CliRunner().invoke(bitloom, ["evaluate", str(model), "mnist", "--transform", "host:1/255", "--json"])
+    done = call("evaluate", model, "mnist", "--transform", "host:1/255", "--json")
     data = json.loads(done.stdout)
     assert (data["images"], data["right"]) == (10_000, 9_296)

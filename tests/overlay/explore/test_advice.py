@@ -1,11 +1,9 @@
-"""What makes a design faster: as fast, and as large, as a build with that option is."""
+"""Advice that makes a design faster: as fast, and as large, as a build with that option is."""
 
 import json
 import re
 from dataclasses import replace
 from pathlib import Path
-
-from click.testing import CliRunner
 
 from bitloom.golden import zoo
 from bitloom.hls_gen.compiler.choices import CompileChoices
@@ -14,11 +12,11 @@ from bitloom.overlay.area_model.estimate import estimate
 from bitloom.overlay.build.build import load
 from bitloom.overlay.build.chosen_design import Wanted, chosen_design
 from bitloom.overlay.build.reference_designs import DIGITS, REFERENCE_DESIGNS
-from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.evaluation.hardware import cycles_by_flow
 from bitloom.overlay.explore.advice import LEAST_GAIN, Advice, advice, advice_rows
 from bitloom.overlay.explore.candidate import Candidate
 from bitloom.overlay.platform.boards import BOARDS
+from tests.commands import call
 
 
 def test_figures_are_those_of_a_build_with_the_option() -> None:
@@ -65,11 +63,11 @@ def test_of_a_network_in_partitions_cycles_are_those_of_all_programs() -> None:
 
 def test_build_says_it_where_it_is_asked(tmp_path: Path) -> None:
     words = ["build", "digits-cnn", "--out", str(tmp_path / "build")]
-    data = json.loads(CliRunner().invoke(bitloom, [*words, "--advice", "--json"]).stdout)
+    data = json.loads(call(*words, "--advice", "--json").stdout)
     changes = [Advice(**change) for change in data["advice"]]
     assert [change.option for change in changes] == ["--kgp 32", "--window-former"]
     assert load(tmp_path / "build").command == ("bitloom", *words)  # it is the same build
-    shown = CliRunner().invoke(bitloom, [*words, "--advice"]).stdout
+    shown = call(*words, "--advice").stdout
     for label, text in advice_rows(changes).items():
         assert re.search(rf"{label} +│ +{text} ", shown)
 
@@ -99,7 +97,7 @@ def test_it_is_followed_behind_a_foldings_file(tmp_path: Path) -> None:
     first, *_ = advice(model, candidate.design(model), candidate.choices)
     (tmp_path / "foldings.json").write_text(json.dumps(candidate.to_dict()))
     words = ("build", "digits-cnn", "--foldings", str(tmp_path / "foldings.json"), *first.option.split())
-    done = CliRunner().invoke(bitloom, [*words, "--out", str(tmp_path / "build")])
+    done = call(*words, "--out", tmp_path / "build")
     assert done.exit_code == 0, done.output
     design = load(tmp_path / "build").design
     assert cycles_by_flow(model, design, candidate.choices).cycles_per_frame == first.cycles

@@ -2,11 +2,12 @@
 
 import json
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from bitloom.golden import zoo as networks
 from bitloom.hls_gen.design.npu import Npu
@@ -15,7 +16,6 @@ from bitloom.overlay.area_model.estimate import error
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.cli.explore import _missed
 from bitloom.overlay.cli.found_designs import front_row
-from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.candidate import NPU_KEYS, Candidate
 from bitloom.overlay.explore.figures import Figures
@@ -24,11 +24,10 @@ from bitloom.overlay.explore.journal import Journal
 from bitloom.overlay.explore.search import Counter, Explored
 from bitloom.overlay.explore.task import Task
 from bitloom.overlay.explore.tries import Row, Tries
+from tests import commands
 from tests.errors import value_error
 
-
-def call(*arguments: str) -> Result:
-    return CliRunner().invoke(bitloom, ["explore", *arguments])
+call = partial(commands.call, "explore")
 
 
 def test_command(tmp_path: Path) -> None:
@@ -52,7 +51,7 @@ def test_command(tmp_path: Path) -> None:
     model = networks.load("digits-cnn")
     candidate = Candidate.load(saved, model)
     folder = tmp_path / "build"
-    built = CliRunner().invoke(bitloom, ["build", "digits-cnn", "--foldings", str(saved), "--out", str(folder)])
+    built = commands.call("build", "digits-cnn", "--foldings", saved, "--out", folder)
     assert built.exit_code == 0, built.output
     build = builds.load(folder)
     assert build.design == candidate.design(model, "digits-cnn")
@@ -99,7 +98,7 @@ ALONE = "--foldings: the file says everything but values of NPUs, got"
 def test_build_refuses_foldings(tmp_path: Path, content: str, arguments: tuple[str, ...], message: str) -> None:
     path = tmp_path / "foldings.json"
     path.write_text(content)
-    result = CliRunner().invoke(bitloom, ["build", "digits-cnn", "--foldings", str(path), *arguments])
+    result = commands.call("build", "digits-cnn", "--foldings", path, *arguments)
     assert str(result.exception) == f"bitloom: {message.format(path=path)}"
 
 
@@ -137,8 +136,8 @@ def test_command_errors(arguments: tuple[str, ...], message: str) -> None:
 
 
 def test_a_board_keeps_a_margin_and_rates_are_told() -> None:
-    words = ["explore", "digits-cnn", "--board", "pynq-z1", "--points", "1", "--clock-mhz", "50"]
-    result = CliRunner(env={"COLUMNS": "250"}).invoke(bitloom, words)  # each table in one part
+    words = ["digits-cnn", "--board", "pynq-z1", "--points", "1", "--clock-mhz", "50"]
+    result = call(*words, env={"COLUMNS": "250"})  # each table in one part
     assert result.exit_code == 0, result.output
     assert f"budget: {53_200 / (1 + error()['worst']):,.0f} LUT of the 53,200 of Pynq-Z1" in result.stdout
     told = "frames a second: at 50 MHz (--clock-mhz), which is given and not found; --synthesise and bitloom timing "

@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 from bitloom.golden import file
 from bitloom.golden.network import Model
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.area_model.estimate import estimate_cores
 from bitloom.overlay.cli.found_designs import blocks_of
-from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.candidate import Candidate
 from bitloom.overlay.explore.demands import layers
@@ -29,6 +27,7 @@ from bitloom.overlay.explore.tries import Row, Tries
 from bitloom.overlay.explore.variations import SETTINGS, MapSetting
 from bitloom.overlay.study.mlperf_tiny import NPU as BY_HAND
 from bitloom.overlay.study.mlperf_tiny import entry
+from tests.commands import call
 from tests.errors import value_error
 from tests.hls_gen.compiler.graph_cases import residual as residual_of
 from tests.networks import random_model
@@ -132,7 +131,7 @@ def test_several_taps_a_beat_simulate(name: str, tmp_path: Path) -> None:
 
 @cache
 def searched(make: Callable[[], Model], dsp: int) -> Explored:
-    """What the search finds for a network and so many DSP blocks."""
+    """Results of the search for a network and so many DSP blocks."""
     return explore(make(), Budget(lut=20_000, dsp=dsp), map_order="raster", effort=QUICK)
 
 
@@ -193,7 +192,7 @@ def test_streamed_weights_are_one_of_three() -> None:
 
 
 def ring_of_two(models: list[Model]) -> Row:
-    """What the search tries first on a ring of two NPUs."""
+    """The first try of the search on a ring of two NPUs."""
     tries = Tries(models, Budget(), 64, SETTINGS[1:2], [False])
     connection = next(
         each for each in tries.connections.possible if each.closed and each.mapping and max(each.mapping) == 1
@@ -286,7 +285,7 @@ def test_several_networks_get_one_design(tmp_path: Path) -> None:
         "--save",
     ]
     words = ["explore", *paths, *options, str(saved)]
-    result = CliRunner().invoke(bitloom, words)
+    result = call(*words)
     assert result.exit_code == 0, result.output
     best = json.loads(result.stdout)["best"]
     candidate = Candidate.load(saved, models[0], models[1:])
@@ -295,7 +294,7 @@ def test_several_networks_get_one_design(tmp_path: Path) -> None:
     each = {one.network.name: run_flow(one, candidate.choices, design)[0].cycles_per_frame for one in models}
     assert best["cycles_by_network"] == each
     assert best["cycles_per_frame"] == sum(each.values())
-    refused = CliRunner().invoke(bitloom, ["build", paths[0], "--foldings", str(saved)])
+    refused = call("build", paths[0], "--foldings", saved)
     assert str(refused.exception) == (
         f"bitloom: {saved}: these foldings are also for separable, which must be given, got none"
     )

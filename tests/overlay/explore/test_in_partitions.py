@@ -5,7 +5,6 @@ from dataclasses import replace
 from functools import cache
 
 import pytest
-from click.testing import CliRunner
 
 from bitloom.golden import zoo
 from bitloom.hls_gen.design.design import Design
@@ -13,7 +12,6 @@ from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area_model.estimate import estimate
 from bitloom.overlay.build.build import load
 from bitloom.overlay.build.reference_designs import DIGITS
-from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.evaluation.hardware import cycles_by_flow
 from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.candidate import Candidate
@@ -23,6 +21,7 @@ from bitloom.overlay.explore.journal import Journal
 from bitloom.overlay.explore.search import THIS_PROCESS, Counter, Effort, _to_cut, explore
 from bitloom.overlay.explore.tries import Row, Tries
 from bitloom.overlay.explore.variations import SETTINGS
+from tests.commands import call
 
 NAME = "cifar-quick-int8"
 """Whole it takes 54 BRAM36 at least."""
@@ -116,7 +115,7 @@ def test_a_file_says_the_cuts() -> None:
 
 @pytest.mark.slow
 def test_a_search_cuts_only_where_block_ram_lacks(tmp_path) -> None:
-    """What it saves is built as any other design."""
+    """The saved design is built as any other."""
     model = zoo.load(NAME)
     explored = explore(model, BUDGET, effort=Effort(points=7, halvings=0))
     assert 1 <= len(explored.front) <= MOST_CUT
@@ -125,7 +124,7 @@ def test_a_search_cuts_only_where_block_ram_lacks(tmp_path) -> None:
     foldings = tmp_path / "foldings.json"
     foldings.write_text(json.dumps(explored.best.candidate.to_dict()))
     words = ["build", NAME, "--foldings", str(foldings), "--out", str(tmp_path / "build"), "--json"]
-    facts = json.loads(CliRunner().invoke(bitloom, words).stdout)
+    facts = json.loads(call(*words).stdout)
     assert facts["programs"] == sum(explored.best.candidate.partitions.values())
     assert facts["area"]["bram36"] == explored.best.figures.area.bram36
     assert load(tmp_path / "build").choices.partitions == explored.best.candidate.partitions

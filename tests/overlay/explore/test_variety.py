@@ -1,4 +1,4 @@
-"""What the search varies beside foldings: rings, engines, map orders, counters, dataflows; what it finds simulates."""
+"""Choices of the search beside foldings: rings, engines, map orders, counters, dataflows; its designs simulate."""
 
 import json
 from collections.abc import Sequence
@@ -6,14 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from bitloom.golden import file
 from bitloom.golden import zoo as networks
 from bitloom.golden.network import Model
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.run import run
-from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.candidate import Candidate
 from bitloom.overlay.explore.demands import layers
@@ -26,6 +24,7 @@ from bitloom.overlay.explore.search import Effort, explore
 from bitloom.overlay.explore.stores_in_use import run_flow
 from bitloom.overlay.explore.task import candidate_of
 from bitloom.overlay.explore.variations import SETTINGS, MapSetting
+from tests.commands import call
 from tests.errors import value_error
 from tests.graph_text import network_of
 from tests.networks import random_images, random_model
@@ -157,7 +156,7 @@ def test_streamed_weights_are_found_where_kernels_do_not_fit(tmp_path: Path) -> 
         "--save",
     ]
     words = ["explore", str(network), *options, str(foldings)]
-    result = CliRunner(env={"COLUMNS": "250"}).invoke(bitloom, words)
+    result = call(*words, env={"COLUMNS": "250"})
     assert result.exit_code == 0, result.output
     (chosen,) = (line for line in result.stdout.splitlines() if "chosen │" in line)
     assert "pull, streamed weights" in chosen
@@ -173,7 +172,7 @@ def test_streamed_weights_are_found_where_kernels_do_not_fit(tmp_path: Path) -> 
     assert faster.area.bram36 > 6
     assert faster.cycles < predicted.cycles, "weights take time to come"
     folder = tmp_path / "built"
-    built = CliRunner().invoke(bitloom, ["build", str(network), "--foldings", str(foldings), "--out", str(folder)])
+    built = call("build", network, "--foldings", foldings, "--out", folder)
     assert built.exit_code == 0, built.output
     assert len(builds.load(folder).program("kernels").weights)
     simulated(tmp_path / "simulated", candidate, model)

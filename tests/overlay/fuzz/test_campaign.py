@@ -2,18 +2,18 @@
 
 import json
 import os
+from functools import partial
 from multiprocessing import get_context
 from types import SimpleNamespace
 
 import pytest
-from click.testing import CliRunner
 
-from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.explore import workers
 from bitloom.overlay.explore.workers import Workers
 from bitloom.overlay.fuzz import campaign as campaigns
 from bitloom.overlay.fuzz.campaign import read_case, read_progress, replay, run_campaign, until
 from bitloom.overlay.fuzz.pick import Pick
+from tests import commands
 from tests.errors import value_error
 
 
@@ -206,8 +206,7 @@ def test_tasks_are_asked_for_when_they_are_needed(jobs):
     results.close()
 
 
-def call(*arguments):
-    return CliRunner().invoke(bitloom, ["fuzz", *map(str, arguments)])
+call = partial(commands.call, "fuzz")
 
 
 def test_the_command(dice, tmp_path):

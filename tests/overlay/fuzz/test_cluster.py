@@ -5,9 +5,8 @@ import subprocess
 import sys
 
 import pytest
-from click.testing import CliRunner
 
-from bitloom.overlay.cli.group import bitloom
+from tests.commands import call
 from tests.overlay.fuzz.test_campaign import files
 
 CLUSTER = """
@@ -38,7 +37,7 @@ def scheduler(tmp_path_factory):
 def campaign(folder, *options):
     """Run some cases, and what the command prints as JSON."""
     words = ["fuzz", "files", "--cases", "50", "--seed", "3", "--jobs", "1", "--out", str(folder), "--json", *options]
-    ran = CliRunner().invoke(bitloom, words)
+    ran = call(*words)
     assert ran.exit_code == 0, ran.output
     return json.loads(ran.stdout)
 
@@ -54,7 +53,7 @@ def test_a_campaign_on_a_cluster_is_the_same(scheduler, tmp_path):
 def test_nobody_at_the_address(tmp_path):
     pytest.importorskip("distributed", reason="a cluster needs dask.distributed: pip install 'bitloom-fpga[cluster]'")
     words = ["fuzz", "files", "--cases", "1", "--out", str(tmp_path), "--scheduler", "nonsense://here"]
-    ran = CliRunner().invoke(bitloom, words)
+    ran = call(*words)
     rule = "--scheduler must be the address of a Dask scheduler, got 'nonsense://here'"
     assert ran.exit_code == 1, ran.output
     assert ran.output.strip().startswith(f"bitloom: {rule}: ")

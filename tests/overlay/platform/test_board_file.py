@@ -4,13 +4,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from bitloom.overlay.cli.explore import _budget
-from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.platform.board_file import MOST_BYTES, find_board, load_board
 from bitloom.overlay.platform.boards import BOARDS, Board, board
+from tests.commands import call
 from tests.errors import value_error
 
 TEXT = """\
@@ -100,7 +99,7 @@ CASES = {
     "deep": ("lut = 60_000", f"lut = {'[' * 32}{']' * 32}", DEEP),
     "tables": ("lut = 60_000", f"lut = {'{a = ' * 32}1{'}' * 32}", DEEP),
 }
-"""What is written instead of what, and the message."""
+"""Text of a board file, the text that is written instead, and the message."""
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -136,7 +135,7 @@ def test_the_commands_take_it(path: Path, tmp_path: Path) -> None:
     limit = _budget(str(path), 0.0, None, None, None, 100.0, bram36=100.0, **limits)
     assert limit == Budget(lut=60_000, lutram=18_000, ff=141_120, bram36=100, dsp=360)
     out = tmp_path / "made"
-    result = CliRunner().invoke(bitloom, ["machine", "--slaves", "1", "--board", str(path), "--out", str(out)])
+    result = call("machine", "--slaves", "1", "--board", path, "--out", out)
     assert result.exit_code == 0, result.output
     told = (out / "vivado" / "design.tcl").read_text()
     assert "\nset board AUP-ZU3-4GB\nset board_part realdigital.org:aup-zu3-4gb:part0\n" in told
@@ -144,9 +143,9 @@ def test_the_commands_take_it(path: Path, tmp_path: Path) -> None:
 
 
 def test_commands_say_what_is_wrong(tmp_path: Path) -> None:
-    missing = CliRunner().invoke(bitloom, ["explore", "digits-cnn", "--board", str(tmp_path / "no.toml")])
+    missing = call("explore", "digits-cnn", "--board", tmp_path / "no.toml")
     assert missing.exit_code == 1
     assert missing.output == f"bitloom: {tmp_path / 'no.toml'}: must exist, got no such file or folder\n"
-    unknown = CliRunner().invoke(bitloom, ["explore", "digits-cnn", "--board", "zed"])
+    unknown = call("explore", "digits-cnn", "--board", "zed")
     assert unknown.exit_code == 2
     assert unknown.output.endswith("RFSoC4x2, or a TOML file of your own board, got 'zed'\n")

@@ -14,7 +14,6 @@ from typing import Any
 import nbformat
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell
 
@@ -24,7 +23,7 @@ from bitloom.golden.zoo import digits
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.reference_designs import reference_design
 from bitloom.overlay.build.training import build_training_machine
-from bitloom.overlay.cli.group import bitloom
+from tests.commands import call
 from tests.overlay.build.test_real_networks import FIGURES
 from tests.paths import ROOT
 
@@ -57,14 +56,16 @@ Notebook = Callable[..., Values]
 
 @pytest.fixture
 def notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Notebook:
-    """notebook(name, board, key="expression", ...) -> value of each expression at the end, and under "pictures" the
-    names of the cells that show one. board : design whose bitstream lies beside the notebook, on a board."""
+    """notebook(name, board, names, key="expression", ...) -> values at the end of variables, by their names, and of
+    expressions, and under "pictures" the names of the cells that show one. board : design whose bitstream lies beside
+    the notebook, on a board."""
     for variable, path in (("JUPYTER_DATA_DIR", "jupyter"), ("JUPYTER_RUNTIME_DIR", "run"), ("IPYTHONDIR", "ipython")):
         monkeypatch.setenv(variable, str(tmp_path / path))
     for variable in ("MPLBACKEND", "PYNQ_REMOTE_DEVICES"):
         monkeypatch.delenv(variable, raising=False)
 
-    def run(name: str, board: str | None = None, /, **expressions: str) -> Values:
+    def run(name: str, board: str | None = None, names: str = "", /, **expressions: str) -> Values:
+        expressions |= {name: name for name in names.split()}
         folder = tmp_path / "notebooks"
         shutil.copytree(FOLDER, folder, ignore=shutil.ignore_patterns("build", "__pycache__"))
         content = nbformat.read(folder / f"{name}.ipynb", as_version=4)
@@ -88,7 +89,7 @@ def notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Notebook:
 
 
 def machine_paths(cells: list[nbformat.NotebookNode], folder: Path) -> list[str]:
-    """What cells show that names a place of this machine, or that a package complains of."""
+    """Outputs of cells that name a place of this machine, or in which a package complains."""
     texts = [json.dumps(output) for cell in cells for output in cell.get("outputs", [])]
     places = [str(place) for place in (folder, ROOT, sys.prefix, Path.home(), Path(np.__file__).parents[1])]
     return [text for text in texts if "Warning" in text or any(place in text for place in places)]
@@ -144,12 +145,11 @@ def test_first_steps(board: str | None, notebook: Notebook):
     shown = notebook(
         "1_first_steps",
         board,
+        "exact counters",
         virtual="place.virtual",
         right="int((predicted == labels).sum())",
         classes="[int(k) for k in scores.argmax(axis=1)]",
         predicted="[int(k) for k in predicted]",
-        exact="exact",
-        counters="counters",
         cpu="[measured.definition, measured.kernels]",
         told="tables.beside_cpu(measured, cycles, place.virtual)",
     )
@@ -172,10 +172,8 @@ def test_inside_the_accelerator(board: str | None, notebook: Notebook):
     shown = notebook(
         "2_inside_the_accelerator",
         board,
+        "alone four many",
         beats="[beats for _, beats in program.layers]",
-        alone="alone",
-        four="four",
-        many="many",
         high="high if place.virtual else None",
         tables="{t.stage.name: [t.capacity(False), len(t.index)] for t in pull.tables}",
         orders="[orders['auto'], pull_bits, raster_bits]",
@@ -228,7 +226,7 @@ def test_make_your_own(notebook: Notebook, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(shown["folder"])
     text = (FOLDER / "3_make_your_own.ipynb").read_text()
     (command,) = re.findall(r"    bitloom (build .*)\"", text)
-    again = CliRunner().invoke(bitloom, [*command.split(), "--json"], catch_exceptions=False)
+    again = call(*command.split(), "--json", catch_exceptions=False)
     assert json.loads(again.stdout)["digest"] == shown["digest"]
     assert builds.load("build/again").program("my-digits").model_digest == shown["model"]
 
@@ -239,13 +237,10 @@ def test_many_networks(board: str | None, notebook: Notebook):
     shown = notebook(
         "4_many_networks",
         board,
-        frames="frames",
-        exact="exact",
-        accuracy="accuracy",
+        "frames exact accuracy refusal",
         beats="program.ideal_cycles",
         odd="[int(k) for k in is_odd]",
         golden="[int(k) for k in model.forward(images).reshape(360, 2).argmax(axis=1)]",
-        refusal="refusal",
     )
     assert list(shown["exact"]) == ["cnv-w1a1", "lfc-w1a1", "digits-cnn", "digits-or"]
     assert shown["exact"] == shown["frames"]
@@ -272,12 +267,11 @@ def test_cnv_on_cifar(data: str, notebook: Notebook, tmp_path: Path, monkeypatch
         monkeypatch.setenv("BITLOOM_DATA", str(networks.data_folder()))
     shown = notebook(
         "5_cnv_on_cifar",
+        None,
+        "exact steady counters",
         trained="example.photographs",
-        exact="exact",
         recorded="as_recorded if example.photographs else None",
         right="int((predicted == labels).sum())",
-        steady="steady",
-        counters="counters",
     )
     assert shown["exact"] == 20
     assert shown["trained"] == (data == "present")
@@ -294,11 +288,8 @@ def test_training_machine(board: str | None, notebook: Notebook):
     shown = notebook(
         "6_training_machine",
         board,
+        "curves exact cycles refusal",
         virtual="place.virtual",
-        curves="curves",
-        exact="exact",
-        cycles="cycles",
-        refusal="refusal",
         again="[int(word) for word in again]",
     )
     assert shown["virtual"] == (board is None)
@@ -323,11 +314,9 @@ def test_learning_on_the_board(board: str | None, notebook: Notebook):
     shown = notebook(
         "9_learning_on_the_board",
         board,
+        "before curve exact",
         virtual="place.virtual",
-        before="before",
-        curve="curve",
         steps="STEPS",
-        exact="exact",
     )
     assert shown["virtual"] == (board is None)
     assert len(shown["curve"]) == shown["steps"] + 1
@@ -344,11 +333,10 @@ def test_from_brevitas(notebook: Notebook):
     pytest.importorskip("onnx")
     shown = notebook(
         "7_from_brevitas",
-        brevitas="brevitas",
-        right="right",
+        None,
+        "brevitas right cycles",
         exact="[exact, frames]",
         layers="[layer.name for layer in model.network.layers]",
-        cycles="cycles",
     )
     assert shown["exact"] == [16, 16]
     assert shown["layers"] == ["conv_1", "requantise_1", "pool_1", "conv_2", "requantise_2", "dense_3"]
@@ -363,13 +351,12 @@ def test_tflite_on_the_board(notebook: Notebook):
     pytest.importorskip("tflite")
     shown = notebook(
         "8_tflite_on_the_board",
-        wrong="wrong",
-        right="right",
+        None,
+        "wrong right cycles",
         exact="[exact, frames]",
         adds="[layer.name for layer in model.network.layers if layer.kind == 'add']",
         arrows="drawn.data.count('marker-end')",
         told="told.tolist() == probabilities.argmax(axis=1).tolist()",
-        cycles="cycles",
     )
     assert shown["exact"] == [12, 12]
     assert (shown["wrong"], shown["right"]) == (0, TFLITE_DIGITS_RIGHT)

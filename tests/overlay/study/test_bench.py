@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 from bitloom.golden import file
 from bitloom.golden import zoo as networks
@@ -18,10 +17,10 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.topology import cascade
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS, ReferenceDesign, reference_design
-from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.study.design_figures import FigureTable, measure_design
 from bitloom.overlay.study.map_orders import map_orders
 from tests.cases import integer_cases
+from tests.commands import call
 from tests.errors import value_error
 
 KEYS = {"name", "npus", "lanes", "xnor_lanes", "frames", "mismatches", "utilisation", "latency_cycles"}
@@ -93,10 +92,6 @@ def test_several_npus_and_several_networks(tmp_path: Path) -> None:
 def test_an_odd_number_of_frames_is_refused(tmp_path: Path) -> None:
     with value_error("bench: frames must be an even number >= 2, got 3"):
         figures_of("digits-cnn", tmp_path, frames=3)
-
-
-def call(*arguments: str) -> Result:
-    return CliRunner().invoke(bitloom, arguments)
 
 
 def test_command(tmp_path: Path) -> None:

@@ -2,17 +2,17 @@
 
 import importlib.util
 import json
+from functools import partial
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 from bitloom.golden.kernels.tiled import cpu, gpu
-from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.study import convolutions as bench_conv
 from bitloom.overlay.study import torch_conv
 from bitloom.overlay.study.contenders import ConvShape
 from bitloom.overlay.study.convolutions import TimedRow
+from tests import commands
 from tests.errors import value_error
 
 KEYS = {"shape", "batch", "implementation", "ms", "speedup_vs_torch_fp32", "device", "threads", "reason"}
@@ -35,8 +35,7 @@ def measured(device: str = "cpu", shape: ConvShape = SMALL, batch: int = 2) -> d
     return {row["implementation"]: row for row in rows}
 
 
-def call(*arguments: str) -> Result:
-    return CliRunner().invoke(bitloom, ["bench", *arguments])
+call = partial(commands.call, "bench")
 
 
 def test_without_pytorch_ours_is_measured_and_the_rows_of_pytorch_say_why_not(no_torch):

@@ -5,12 +5,11 @@ import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from bitloom.golden.kernels.tiled import cpu
 from bitloom.golden.zoo import mlperf_tiny
-from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.study import golden_speed
+from tests.commands import call
 
 KEYS = {"network", "batch", "implementation", "ms", "times_onnxruntime", "device", "threads", "reason"}
 
@@ -49,9 +48,9 @@ def test_without_onnxruntime_golden_is_measured_and_the_command_says_why(monkeyp
 
     monkeypatch.setattr(builtins, "__import__", without)
     arguments = ["bench", "golden", "ad", "--batch", "1", "--rounds", "1"]
-    ours, theirs = json.loads(CliRunner().invoke(bitloom, [*arguments, "--json"]).stdout)
+    ours, theirs = json.loads(call(*arguments, "--json").stdout)
     assert ours["ms"] > 0
     assert (ours["times_onnxruntime"], theirs["ms"]) == (None, None)
     assert theirs["reason"].startswith("onnxruntime was not found: ")
-    shown = CliRunner().invoke(bitloom, arguments).stdout
+    shown = call(*arguments).stdout
     assert f"onnxruntime int8: not run: {theirs['reason']}" in " ".join(shown.split())

@@ -56,6 +56,19 @@ QUICK = ("words", "nearest-1", "stochastic-2", "codes-3", "discrete-2")
 """Settings of the default tier: one of each kind, all widths of codes."""
 
 
+def learned(plan, data, folder):
+    """A run, which is the same again from its checkpoint, and in words."""
+    path = folder / "run.npz"
+    whole = learn_on_machine(plan, data, path)
+    assert learn_on_machine(plan, data, path).points == whole.points
+    words = learn_on_machine(replace(plan, runner="words"), data)
+    assert words.curve == whole.curve
+    for state, expected in zip(words.states, whole.states):
+        for name, array in vars(state).items():
+            np.testing.assert_array_equal(array, getattr(expected, name))
+    return whole
+
+
 LATER = [pytest.param(name, marks=pytest.mark.slow) for name in MACHINE_SETTINGS if name not in QUICK]
 
 
@@ -64,15 +77,7 @@ def test_settings(tiny, tmp_path, setting):
     """Each trains on a machine with what it needs alone, and is there again from its checkpoint."""
     batch = None if setting.startswith("source") else 4
     plan = replace(PLAN, setting=setting, epochs=2, batch=batch)
-    path = tmp_path / "run.npz"
-    whole = learn_on_machine(plan, tiny, path)
-    again = learn_on_machine(plan, tiny, path)
-    assert again.points == whole.points
-    words = learn_on_machine(replace(plan, runner="words"), tiny)
-    assert words.curve == whole.curve
-    for state, expected in zip(words.states, whole.states):
-        for name, array in vars(state).items():
-            np.testing.assert_array_equal(array, getattr(expected, name))
+    whole = learned(plan, tiny, tmp_path)
     kinds = MACHINE_SETTINGS[setting]
     training = plan.training(tiny)
     assert plan.machine(training, len(tiny.train)).multiplier == (not setting.startswith("discrete"))
@@ -91,15 +96,8 @@ def test_normalised(tiny, tmp_path):
     assert training.rule == VelocityRule(rate_places=4, bias_places=6, batch=4)
     machine = plan.machine(training, len(tiny.train))
     assert machine.root == "table"
-    path = tmp_path / "run.npz"
-    whole = learn_on_machine(plan, tiny, path)
-    assert learn_on_machine(plan, tiny, path).points == whole.points
-    words = learn_on_machine(replace(plan, runner="words"), tiny)
-    assert words.curve == whole.curve
+    whole = learned(plan, tiny, tmp_path)
     assert (whole.states[0].gains != machine.form.one).any()
-    for state, expected in zip(words.states, whole.states):
-        for name, array in vars(state).items():
-            np.testing.assert_array_equal(array, getattr(expected, name))
     with value_error(
         "learning on the machine: normalised must be left out where words are not multiplied, as with discrete-1"
     ):
@@ -115,14 +113,7 @@ def test_a_convolution(tiny, tmp_path):
         (12, 1, 4),
         (4, 1, 2),
     ]
-    path = tmp_path / "run.npz"
-    whole = learn_on_machine(plan, tiny, path)
-    assert learn_on_machine(plan, tiny, path).points == whole.points
-    words = learn_on_machine(replace(plan, runner="words"), tiny)
-    assert words.curve == whole.curve
-    for state, expected in zip(words.states, whole.states):
-        for name, array in vars(state).items():
-            np.testing.assert_array_equal(array, getattr(expected, name))
+    learned(plan, tiny, tmp_path)
 
 
 def test_a_rate_of_its_own_and_held_out_images(tiny):

@@ -1,18 +1,17 @@
-"""What instructions of the training machine wait for, and what queues would change: counted by hand."""
+"""Waits of the training machine's instructions, and the change that queues would make: counted by hand."""
 
 import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from bitloom.golden.discrete.machine.assembler import assemble
 from bitloom.golden.discrete.machine.interpreter import Interpreter, Work
 from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.golden.discrete.machine.units import needs
-from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.study.machine_speed import CONTROLLER, SAME_UNIT, waits, with_queues
 from bitloom.overlay.virtual.training_machine import hardware_work
+from tests.commands import call
 
 MACHINE = MachineParameters(slaves=2, neuron_words=256, weight_words=64, column_words=8)
 PROGRAM = assemble("""
@@ -91,7 +90,7 @@ def test_queues_keep_the_order_of_what_conflicts(interpreted):
 def test_the_command():
     """More slaves are faster, and never faster than the ideal."""
     small = ["--slaves", "1", "--slaves", "2", "--hidden", "4", "--batch", "2"]
-    result = CliRunner().invoke(bitloom, ["bench", "training", *small, "--json"])
+    result = call("bench", "training", *small, "--json")
     assert result.exit_code == 0, result.output
     one, two = json.loads(result.stdout)
     assert (one["slaves"], two["slaves"]) == (1, 2)
@@ -100,6 +99,6 @@ def test_the_command():
         assert speed["ideal"] < speed["interpreter"] < speed["hardware"]
         assert speed["ideal"] < speed["queued"] <= speed["hardware"]
     assert two["hardware"] < one["hardware"]
-    shown = CliRunner().invoke(bitloom, ["bench", "training", *small])
+    shown = call("bench", "training", *small)
     assert f"{one['hardware']:,.0f}" in shown.stdout
     assert "own arithmetic" in shown.stdout

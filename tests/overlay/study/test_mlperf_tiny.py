@@ -6,7 +6,6 @@ from functools import cache
 from types import SimpleNamespace
 
 import pytest
-from click.testing import CliRunner
 
 from bitloom.golden.network import Model
 from bitloom.golden.zoo import mlperf_tiny as networks
@@ -18,10 +17,10 @@ from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, ring
 from bitloom.overlay.area_model.estimate import estimate
-from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.platform.boards import BOARDS
 from bitloom.overlay.study import mlperf_tiny
 from bitloom.overlay.study.mlperf_tiny import BOARD, NPU, NPUS, STREAM_BITS, choices_for, entry, measure
+from tests.commands import call
 from tests.errors import value_error
 from tests.paths import ROOT
 from tests.printed import row
@@ -46,10 +45,10 @@ def test_the_command_prints_the_area(monkeypatch, options):
     monkeypatch.setattr("bitloom.overlay.study.design_figures.area_figures", lambda _: by_yosys)
     modelled = estimate(design).figures
     command = ["bench", "mlperf-tiny", "ad", *options]
-    shown = CliRunner().invoke(bitloom, command, catch_exceptions=False).output
+    shown = call(*command, catch_exceptions=False).output
     assert row(shown, "area model", 6)[0] == f"{modelled['lut']:,}"
     assert row(shown, "Yosys") == (["23,456", "20,001", "7", "8", "2.5", "3", "6"] if options else [])
-    told = json.loads(CliRunner().invoke(bitloom, [*command, "--json"], catch_exceptions=False).output)
+    told = json.loads(call(*command, "--json", catch_exceptions=False).output)
     assert told["model"] == modelled
     assert {key: told.get(key) for key in by_yosys} == (by_yosys if options else dict.fromkeys(by_yosys))
 
@@ -75,7 +74,7 @@ def test_the_command_joins_npus(monkeypatch, options, board, npus, chunk, name):
         raise ValueError("enough")
 
     monkeypatch.setattr(mlperf_tiny, "measure", measured)
-    CliRunner().invoke(bitloom, ["bench", "mlperf-tiny", "ic", *options])
+    call("bench", "mlperf-tiny", "ic", *options)
     assert asked == [{"board": board, "npus": npus, "chunk": chunk}]
     npus = npus or (NPUS[board],)
     assert mlperf_tiny.design_name(npus, board) == name
@@ -91,7 +90,7 @@ def test_the_command_joins_npus(monkeypatch, options, board, npus, chunk, name):
     ],
 )
 def test_the_command_drops_no_option(options, rule):
-    ran = CliRunner().invoke(bitloom, ["bench", "mlperf-tiny", "ic", *options])
+    ran = call("bench", "mlperf-tiny", "ic", *options)
     assert (ran.exit_code, ran.output) == (1, f"bitloom: mlperf-tiny: {rule}\n")
 
 

@@ -5,9 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.timing import estimate as estimating
 from bitloom.overlay.timing import routed as routing
 from bitloom.overlay.timing.estimate import GRADES, WIRES, WORST_ERROR, estimate
@@ -15,6 +13,7 @@ from bitloom.overlay.timing.routed import DEVICE, routed
 from bitloom.overlay.virtual.sim import BuildError
 from tests import clock_fit
 from tests.clock_fit import CORES, PublishedCore, errors
+from tests.commands import call
 from tests.errors import value_error
 from tests.overlay.area.test_area import netlist
 
@@ -103,14 +102,14 @@ def test_a_missing_core_is_named() -> None:
 @needs_yosys
 @needs_nextpnr
 def test_the_command_tells_both(tmp_path: object) -> None:
-    done = CliRunner().invoke(bitloom, ["timing", "digits-cnn", "--json"])
+    done = call("timing", "digits-cnn", "--json")
     assert done.exit_code == 0, done.output
     data = json.loads(done.stdout)
     assert data["estimate"]["grade"] == "artix7-1"
     assert 100 < data["estimate"]["mhz"] < 250
     assert 60 < data["routed"]["mhz"] < 150
     assert data["routed"]["path"]["start"].startswith("npu_0.")
-    table = CliRunner().invoke(bitloom, ["timing", "digits-cnn", "--no-routed", "--grade", "artix7-3", "--paths", "2"])
+    table = call("timing", "digits-cnn", "--no-routed", "--grade", "artix7-3", "--paths", "2")
     assert table.exit_code == 0
     assert f"off by up to {WORST_ERROR:.0%}" in table.stdout
     assert "routed" not in table.stdout

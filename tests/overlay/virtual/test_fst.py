@@ -6,14 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from bitloom.golden.kernels.native import BuildError, find_compiler
-from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.virtual.board.board import waveform_kind
 from bitloom.overlay.virtual.sim import Simulation, fst
 from bitloom.overlay.virtual.sim.errors import ProtocolError
 from bitloom.overlay.virtual.sim.fst import is_whole
+from tests.commands import call
 from tests.overlay.conftest import loop_verilog
 
 
@@ -89,5 +88,5 @@ ONE = "a run writes one waveform, --vcd or --fst, got both"
     ],
 )
 def test_options_that_are_refused(options, message):
-    result = CliRunner().invoke(bitloom, ["simulate", "build/none", *options])
+    result = call("simulate", "build/none", *options)
     assert (result.exit_code, result.output) == (1, f"bitloom: {message}\n")

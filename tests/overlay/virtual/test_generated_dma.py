@@ -30,9 +30,9 @@ from bitloom.overlay.virtual.simulation_overlay import (  # noqa: E402
     simulation_overlay_files,
     write_simulation_overlay,
 )
+from tests.commands import call  # noqa: E402
 from tests.driver.c.bench import CError, c_device  # noqa: E402
 from tests.networks import random_images  # noqa: E402
-from tests.overlay.cli.test_cli import call  # noqa: E402
 from tests.overlay.conftest import loop_verilog  # noqa: E402
 from tests.overlay.platform.manifest import ADDEND, loop_manifest  # noqa: E402
 

@@ -3,21 +3,21 @@
 import json
 import re
 import xml.etree.ElementTree as ET
+from functools import partial
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.build import build as builds
-from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.platform.boards import BOARDS
+from tests import commands
 
 FOLDING = ("--kfp", "8", "--kgp", "4", "--ol", "1", "--pfp", "3")
 
 
-def call(*arguments: str) -> Result:
-    return CliRunner().invoke(bitloom, ["build", "digits-cnn", *FOLDING, *arguments])
+call = partial(commands.call, "build", "digits-cnn", *FOLDING)
 
 
 @pytest.fixture(scope="module")

@@ -1,29 +1,28 @@
 """The command report: what people and scripts see."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
 from bitloom.overlay.cli import report as command
-from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.show.report import figures
 from bitloom.overlay.show.report.report import Report
 from bitloom.overlay.timing import design_clock
 from bitloom.overlay.timing.analysis import TimedPath
 from bitloom.overlay.timing.estimate import Estimate
+from tests import commands
 
 pytestmark = pytest.mark.usefixtures("no_plots")
 
 
-def call(*arguments: object) -> Result:
-    return CliRunner().invoke(bitloom, ["report", *map(str, arguments)])
+call = partial(commands.call, "report")
 
 
 @pytest.fixture
 def run_file(one: Report, tmp_path: Path) -> Path:
-    """What --json printed for the run of ``one``."""
+    """Facts that --json printed for the run of ``one``."""
     path = tmp_path / "run.json"
     path.write_text(json.dumps(one.to_dict()))
     return path

@@ -1,16 +1,14 @@
-"""What a page says beside the run: accuracy, version, date, LUTs of units; and its tables on a phone."""
+"""Facts on a page beside the run: accuracy, version, date, LUTs of units; and its tables on a phone."""
 
 import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from bitloom.golden import zoo
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area.synthesis import Area, BlockArea
-from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.figures import Figures
 from bitloom.overlay.explore.front import Front
@@ -21,6 +19,7 @@ from bitloom.overlay.show.report.page import page
 from bitloom.overlay.show.report.plots import pictures
 from bitloom.overlay.show.report.report import Report
 from bitloom.overlay.show.report.units import units_by_model, units_by_synthesis
+from tests.commands import call
 from tests.errors import value_error
 
 pytestmark = pytest.mark.usefixtures("no_plots")
@@ -82,12 +81,12 @@ def test_a_date_only_where_it_is_asked_for(
     run.write_text(json.dumps(one.to_dict()))
     words = ["report", str(folder), "--from", str(run), "--out", str(out)]
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
-    assert CliRunner().invoke(bitloom, [*words, "--dated"]).exit_code == 0
+    assert call(*words, "--dated").exit_code == 0
     assert ", 1970-01-02. Counters" in out.read_text(encoding="utf-8")
-    assert CliRunner().invoke(bitloom, words).exit_code == 0
+    assert call(*words).exit_code == 0
     assert "1970" not in out.read_text(encoding="utf-8")
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "now")
-    done = CliRunner().invoke(bitloom, [*words, "--dated"])
+    done = call(*words, "--dated")
     rule = "SOURCE_DATE_EPOCH: must be seconds since 1970, an integer >= 0"
     assert done.output == f"bitloom: {rule}, got 'now'\n" or str(done.exception) == f"bitloom: {rule}, got 'now'"
 

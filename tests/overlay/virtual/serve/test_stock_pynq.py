@@ -12,17 +12,17 @@ import subprocess
 import sys
 import textwrap
 from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from bitloom.golden import zoo as networks
 from bitloom.golden.zoo.digits import load_digits
 from bitloom.overlay.cli import serve
-from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.virtual.serve import PORT
 from bitloom.overlay.virtual.serve.errors import LOG
+from tests import commands
 
 FRAMES = 6
 
@@ -125,7 +125,7 @@ def test_digits_by_pynqs_own_protocol(digits, tmp_path):
 
 
 def test_a_port_that_pynq_does_not_know_and_others_that_can_reach_it(digits, tmp_path):
-    """What is printed is done, word for word."""
+    """The printed lines are run, word for word."""
     with serving(digits.folder, "--host", "0.0.0.0", "--port", "0") as (process, printed):
         port = int(printed.partition("0.0.0.0:")[2].partition(";")[0])
         shell, _, python = textwrap.dedent(printed.partition("In another terminal:\n")[2]).partition("python3\n")
@@ -141,8 +141,7 @@ def test_a_port_that_pynq_does_not_know_and_others_that_can_reach_it(digits, tmp
     assert errors.splitlines()[-1] == "bitloom: the server ends"
 
 
-def call(*arguments):
-    return CliRunner().invoke(bitloom, ["serve", *map(str, arguments)])
+call = partial(commands.call, "serve")
 
 
 def test_an_address_that_is_taken(digits):

@@ -8,6 +8,7 @@ from typing import Any
 from bitloom.golden.encoding import BIPOLAR, TERNARY, bipolar, signed, unsigned
 from bitloom.golden.layer import Layer, Map
 from bitloom.golden.layers.add import Add
+from bitloom.golden.layers.affine import Affine
 from bitloom.golden.layers.concat import Concat
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
@@ -48,7 +49,7 @@ KINDS: tuple[tuple[type[Layer], tuple[str, ...]], ...] = (
     (GroupedConv, CONVOLUTION),
     (Dense, ("out_channels", "weight")),
     (Threshold, ()),
-    *((kind, ("encoding",)) for kind in (Requantise, Lookup, Add)),
+    *((kind, ("encoding",)) for kind in (Requantise, Lookup, Add, Affine)),
     *((kind, WINDOW) for kind in (MaxPool, MinPool, AvgPool, SumPool)),
     (Concat, ()),
     (Outputs, ()),
@@ -105,6 +106,6 @@ def _value(word: str) -> Any:
     if re.fullmatch(r"-?\d+((x|/|\.\.)-?\d+)*", word):
         numbers = tuple(int(number) for number in re.findall(r"-?\d+", word))
         return numbers if len(numbers) > 1 else numbers[0]
-    if re.fullmatch(r"[sub]\d", word):
-        return ENCODINGS[word[0]](int(word[1]))
+    if re.fullmatch(r"[sub]\d+", word):
+        return ENCODINGS[word[0]](int(word[1:]))
     return WORDS.get(word, word)

@@ -5,13 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bitloom.golden.encoding import BIPOLAR, bipolar, signed
 from bitloom.golden.kernels import packed
-from bitloom.golden.layers.conv import Conv
-from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.pool import MaxPool, MinPool
-from bitloom.golden.layers.threshold import Threshold
-from bitloom.golden.network import Model, Network
+from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.fixed_kernels import fixed_point, integers, magnitudes
 from bitloom.hls_gen.compiler.lowering import lower_alone
@@ -21,7 +16,7 @@ from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.packets import packets
-from tests.cases import case_map
+from tests.graph_text import network_of
 from tests.networks import random_images
 from tests.simulated import compare
 
@@ -56,8 +51,8 @@ def test_a_changed_bit_is_the_complement() -> None:
 NPU = Npu.of(kfp=5, kgp=4, pfp=3, ol=2, shift_bits=2, kernel_binariser=True)
 
 
-def real_model(name: str, source, *layers) -> Model:
-    network = Network(name=name, input=case_map(5, 6, 3, source), layers=layers)
+def real_model(name: str, source: str, layers: str) -> Model:
+    network = network_of(source, layers, name=name)
     rng = np.random.default_rng(4)
     arrays: dict[str, dict[str, np.ndarray]] = {}
     for layer, read in network.chain("this test"):
@@ -73,17 +68,12 @@ def real_model(name: str, source, *layers) -> Model:
     return Model(network, arrays)
 
 
-def conv(number: int, **more) -> Conv:
-    return Conv(name=f"conv_{number}", out_channels=7, kernel=(2, 3), padding=(1, 0, 0, 1), real_weights=True, **more)
-
-
-POOL = {"name": "pool", "kernel": (2, 2), "stride": (2, 1)}
-DENSE = Dense(name="dense", out_channels=3, real_weights=True)
-ACT, ACT_2, ACTS = Threshold(name="act"), Threshold(name="act_2"), Threshold(name="act", levels=2)
+CONV, CONV_2 = (f"conv_{number} 7 2x3 padding=1/0/0/1 real_weights=yes" for number in (1, 2))
+DENSE = "dense 3 real_weights=yes"
 MODELS = {
-    "bits": real_model("bits", BIPOLAR, conv(1), MaxPool(**POOL), ACTS, DENSE),
-    "levels": real_model("levels", bipolar(3), conv(1), ACT, MinPool(**POOL), conv(2), ACT_2, DENSE),
-    "planes": real_model("planes", signed(4), conv(1), ACT, DENSE),
+    "bits": real_model("bits", "5x6x3", f"{CONV}, max_pool 2x2 2x1, act levels=2, {DENSE}"),
+    "levels": real_model("levels", "5x6x3 b3", f"{CONV}, act, min_pool 2x2 2x1, {CONV_2}, act_2, {DENSE}"),
+    "planes": real_model("planes", "5x6x3 s4", f"{CONV}, act, {DENSE}"),
 }
 
 

@@ -5,14 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bitloom.golden.encoding import BIPOLAR, signed
 from bitloom.golden.layers.affine import Affine
-from bitloom.golden.layers.conv import Conv
-from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool
-from bitloom.golden.layers.requantise import Requantise
-from bitloom.golden.layers.threshold import Threshold
-from bitloom.golden.network import Network
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.engine_rules import Engine
 from bitloom.hls_gen.compiler.host_tail import on_device, split
@@ -23,26 +16,20 @@ from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.fuzz import random_models as drawn
-from tests.cases import case_map, random_images
+from tests.cases import random_images
 from tests.errors import value_error
+from tests.graph_text import network_of
 from tests.result_index import result_index
 
-INT8 = signed(8)
-POOL = {"kernel": (2, 2), "stride": (1, 1)}
-
-
-def conv(weight=BIPOLAR, name="conv_1"):
-    return Conv(name=name, out_channels=3, kernel=(2, 2), weight=weight)
-
-
-def line(relu=False):
-    return Affine(name="affine_1", encoding=signed(40), relu=relu)
+CONV, INTEGER = "conv_1 3 2x2", "conv_1 3 2x2 s8"
+POOL = "max_pool pool 2x2 1x1"
+LINE = "affine_1 s40"
 
 
 def model_of(encoding, *layers):
-    network = Network(name="net", input=case_map(5, 6, 3, encoding), layers=layers, classes=("a", "b", "c"))
-    lines = [layer.name for layer in layers if isinstance(layer, Affine)]
-    integers = replace(network, layers=tuple(layer for layer in layers if layer.name not in lines))
+    network = replace(network_of(f"5x6x3 {encoding}", *layers), classes=("a", "b", "c"))
+    lines = [layer.name for layer in network.layers if isinstance(layer, Affine)]
+    integers = replace(network, layers=tuple(layer for layer in network.layers if layer.name not in lines))
     model = drawn.random_model(integers, 1, 32)
     rng = np.random.default_rng(2)
     lines = {n: {"multiplier": rng.integers(-999, 999, 3), "bias": rng.integers(-9999, 9999, 3)} for n in lines}
@@ -50,16 +37,16 @@ def model_of(encoding, *layers):
 
 
 CASES = [
-    (BIPOLAR, [conv(), line(relu=True)], 1),
-    (BIPOLAR, [conv(), MaxPool(name="pool", **POOL)], 1),
-    (BIPOLAR, [conv(), MinPool(name="pool", **POOL), line(), Threshold(name="act")], 3),
-    (BIPOLAR, [conv(), Threshold(name="act"), line()], 1),
-    (INT8, [conv(INT8), AvgPool(name="pool", **POOL), line()], 2),
-    (INT8, [conv(INT8), Requantise(name="act", encoding=INT8), AvgPool(name="pool", **POOL), line()], 1),
-    (INT8, [conv(INT8), Threshold(name="act")], 1),
-    (INT8, [conv(INT8), Requantise(name="act", encoding=INT8)], 0),
-    (BIPOLAR, [conv(), Threshold(name="act"), MaxPool(name="pool", **POOL)], 0),
-    (BIPOLAR, [conv()], 0),
+    ("b1", [CONV, LINE + " relu=yes"], 1),
+    ("b1", [CONV, POOL], 1),
+    ("b1", [CONV, "min_pool 2x2 1x1", LINE, "act"], 3),
+    ("b1", [CONV, "act", LINE], 1),
+    ("s8", [INTEGER, "avg_pool 2x2 1x1", LINE], 2),
+    ("s8", [INTEGER, "act s8", "avg_pool 2x2 1x1", LINE], 1),
+    ("s8", [INTEGER, "act"], 1),
+    ("s8", [INTEGER, "act s8"], 0),
+    ("b1", [CONV, "act", POOL], 0),
+    ("b1", [CONV], 0),
 ]
 
 
@@ -84,11 +71,11 @@ def test_in_the_middle_the_rule_is_told():
         "conv_1: what follows must be nothing, threshold, or threshold and a max_pool or min_pool in either order, "
         "got affine"
     ):
-        lower_alone(model_of(BIPOLAR, conv(), line(), Dense(name="dense", out_channels=3)))
+        lower_alone(model_of("b1", CONV, LINE, "dense 3"))
 
 
 def test_a_program_has_the_hosts_layers(tmp_path):
-    model = model_of(BIPOLAR, conv(), MaxPool(name="pool", **POOL), line(relu=True))
+    model = model_of("b1", CONV, POOL, LINE + " relu=yes")
     design = size_memories("d", [model], (Npu.of(kfp=3, kgp=3, pfp=3, ol=1),))
     program = compile_model(model, Manifest.of(design, "0" * 64))
     assert (program.output_shape, program.network_shape) == ((4, 5, 3), (3, 4, 3))
@@ -105,18 +92,15 @@ def test_a_program_has_the_hosts_layers(tmp_path):
 
 
 def test_the_hosts_layers_of_a_stranger(tmp_path):
-    model = model_of(BIPOLAR, conv(), line())
+    model = model_of("b1", CONV, LINE)
     design = size_memories("d", [model], (Npu.of(kfp=3, kgp=3, pfp=3, ol=1),))
     program = compile_model(model, Manifest.of(design, "0" * 64))
     with value_error("net: the host's layers must read a map of shape (4, 5, 3), got (5, 6, 3)"):
-        small = Network(name="net", input=case_map(5, 6, 3, INT8), layers=(MaxPool(name="pool", **POOL),))
-        replace(program, tail=type(model)(small, {}))
-    weighted = model_of(program.tail.network.input.encoding, conv(INT8))
-    weighted = type(weighted)(replace(weighted.network, input=program.tail.network.input), weighted.arrays)
+        replace(program, tail=type(model)(network_of("5x6x3 s8", POOL), {}))
+    weighted = drawn.random_model(network_of(program.tail.network.input, INTEGER), 1, 32)
     with value_error("net: the host's layers must have no weights, got conv"):
         replace(program, tail=weighted)
-    pool = MaxPool(name="pool", kernel=(4096, 4096), stride=(1, 1), padding=(4095,) * 4)
-    wide = Network(name="net", input=program.tail.network.input, layers=(pool,))
+    wide = network_of(program.tail.network.input, "max_pool pool 4096 1 4095")
     with pytest.raises(ValueError, match=r"^net: pool: taps of all windows of a layer must be <= 4,194,304 "):
         replace(program, tail=type(model)(wide, {}))
     program.save(tmp_path / "p.npz")

@@ -3,12 +3,7 @@
 import numpy as np
 import pytest
 
-from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, bipolar, signed
-from bitloom.golden.layers.conv import Conv
-from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.pool import MaxPool
-from bitloom.golden.layers.threshold import Threshold
-from bitloom.golden.network import Model, Network
+from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.plan import plan
@@ -17,26 +12,21 @@ from bitloom.hls_gen.design.lanes import weight_of_lanes
 from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade
-from tests.cases import case_map, random_images, random_model
+from tests.cases import random_images, random_model
 from tests.errors import value_error
+from tests.graph_text import network_of
 
 from .foldings import design_manifest
 from .interpreter import Device
 
-SIGNED = signed(3)
 
-
-def several_bits(source: Encoding = SIGNED, levels: int = 2, weight: Encoding = TERNARY) -> Model:
+def several_bits(source: str = "s3", levels: int = 2, weight: str = "ternary") -> Model:
     """Two convolutions with a pool, and a dense layer, on maps whose values have ``levels`` bits."""
-    layers = (
-        Conv(name="conv_1", out_channels=7, kernel=(2, 3), padding=(1, 0, 0, 1), weight=weight),
-        Threshold(name="act_1", levels=levels),
-        Conv(name="conv_2", out_channels=6, kernel=(2, 2), stride=(1, 2), weight=weight),
-        Threshold(name="act_2", levels=levels),
-        MaxPool(name="pool_2", kernel=(2, 1), stride=(2, 1)),
-        Dense(name="dense", out_channels=3, weight=weight),
+    network = network_of(
+        f"4x6x2 {source}",
+        f"conv_1 7 2x3 {weight} padding=1/0/0/1, act_1 levels={levels}, conv_2 6 2x2 {weight} stride=1x2",
+        f"act_2 levels={levels}, max_pool 2x1 2x1, dense 3 {weight}",
     )
-    network = Network(name="net", input=case_map(4, 6, 2, source), layers=layers)
     return random_model(network, np.random.default_rng(levels))
 
 
@@ -77,18 +67,18 @@ def test_lanes_share_weights_in_blocks(lanes, several, apart, expected):
 @pytest.mark.parametrize(
     ("source", "levels", "npu", "expected"),
     [
-        (signed(3), 2, Npu.of(kfp=8, kgp=8, pfp=8, ol=1), (2, 1)),
-        (signed(3), 2, Npu.of(kfp=16, kgp=6, pfp=8, ol=2), (2, 2)),
-        (signed(3), 2, Npu.of(kfp=18, kgp=5, pfp=8, ol=4), (2, 4)),  # two lanes of a word are of no value
-        (signed(3), 3, Npu.of(kfp=12, kgp=4, pfp=6, ol=2), (3, 2)),
-        (bipolar(2), 2, Npu.of(kfp=4, kgp=3, pfp=4, ol=2), (2, 2)),
-        (signed(3), 2, Npu.of(kfp=16, kgp=4, pfp=8, ol=2, accumulators=4), (2, 2)),
-        (signed(3), 2, Npu.of(kfp=12, kgp=4, pfp=12, ol=4), (1, 1)),  # three steps of results in a word
-        (signed(3), 2, Npu.of(kfp=8, kgp=4, pfp=6, ol=2), (1, 1)),  # three steps in a word of the pool
-        (signed(3), 1, Npu.of(kfp=8, kgp=8, pfp=8, ol=1), (1, 1)),
-        (BIPOLAR, 2, Npu.of(kfp=8, kgp=8, pfp=8, ol=1), (1, 1)),  # values of one bit at first, of two behind
-        (signed(3), 2, Npu.of(kfp=16, kgp=8, pfp=8, ol=1, planes=3), (1, 1)),
-        (signed(3), 2, Npu.of(kfp=2, kgp=2, pfp=2, ol=1), (1, 1)),  # the input would take two words
+        ("s3", 2, Npu.of(kfp=8, kgp=8, pfp=8, ol=1), (2, 1)),
+        ("s3", 2, Npu.of(kfp=16, kgp=6, pfp=8, ol=2), (2, 2)),
+        ("s3", 2, Npu.of(kfp=18, kgp=5, pfp=8, ol=4), (2, 4)),  # two lanes of a word are of no value
+        ("s3", 3, Npu.of(kfp=12, kgp=4, pfp=6, ol=2), (3, 2)),
+        ("b2", 2, Npu.of(kfp=4, kgp=3, pfp=4, ol=2), (2, 2)),
+        ("s3", 2, Npu.of(kfp=16, kgp=4, pfp=8, ol=2, accumulators=4), (2, 2)),
+        ("s3", 2, Npu.of(kfp=12, kgp=4, pfp=12, ol=4), (1, 1)),  # three steps of results in a word
+        ("s3", 2, Npu.of(kfp=8, kgp=4, pfp=6, ol=2), (1, 1)),  # three steps in a word of the pool
+        ("s3", 1, Npu.of(kfp=8, kgp=8, pfp=8, ol=1), (1, 1)),
+        ("b1", 2, Npu.of(kfp=8, kgp=8, pfp=8, ol=1), (1, 1)),  # values of one bit at first, of two behind
+        ("s3", 2, Npu.of(kfp=16, kgp=8, pfp=8, ol=1, planes=3), (1, 1)),
+        ("s3", 2, Npu.of(kfp=2, kgp=2, pfp=2, ol=1), (1, 1)),  # the input would take two words
     ],
 )
 def test_each_weight_is_stored_once(source, levels, npu, expected):
@@ -96,20 +86,13 @@ def test_each_weight_is_stored_once(source, levels, npu, expected):
 
 
 def test_bipolar_weights_are_stored_once():
-    assert check(several_bits(weight=BIPOLAR), Npu.of(kfp=16, kgp=6, pfp=8, ol=2)) == [(2, 2)]
+    assert check(several_bits(weight="bipolar"), Npu.of(kfp=16, kgp=6, pfp=8, ol=2)) == [(2, 2)]
 
 
 def test_layers_are_mapped_anew_where_lanes_share_weights():
     """Lanes share weights, and the former forms nothing: layer 1 belongs to NPU 1, which it did not before."""
-    layers = [
-        layer
-        for number, channels in enumerate((8, 16, 4))
-        for layer in (
-            Conv(name=f"conv_{number}", out_channels=channels, kernel=(3, 3), padding=(1, 1, 1, 1), weight=BIPOLAR),
-            Threshold(name=f"threshold_{number}", levels=2),
-        )
-    ]
-    network = Network(name="net", input=case_map(6, 6, 2, bipolar(2)), layers=tuple(layers))
+    layers = (f"conv_{n} {channels} 3x3 padding=1, threshold_{n} levels=2" for n, channels in enumerate((8, 16, 4)))
+    network = network_of("6x6x2 b2", *layers)
     model = random_model(network, np.random.default_rng(10))
     first = Npu.of(kfp=8, kgp=8, pfp=4, ol=4, window_former=True)
     choices = CompileChoices(map_order="raster")

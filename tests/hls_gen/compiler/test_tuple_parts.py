@@ -6,11 +6,6 @@ import pytest
 
 from bitloom.golden.encoding import BIPOLAR, TERNARY, bipolar, signed
 from bitloom.golden.layer import Map
-from bitloom.golden.layers.conv import Conv
-from bitloom.golden.layers.grouped import GroupedConv
-from bitloom.golden.layers.requantise import Requantise
-from bitloom.golden.layers.threshold import Threshold
-from bitloom.golden.network import Network
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.engine_rules import Engine
 from bitloom.hls_gen.compiler.lowering import lower_alone
@@ -19,6 +14,7 @@ from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.compiler.tuple_parts import TuplePart, WeightedLanes, tuple_part
 from bitloom.hls_gen.design.lanes import UNUSED
 from bitloom.hls_gen.design.npu import Npu
+from tests.graph_text import network_of
 from tests.networks import random_model
 from tests.rows import npu_rows
 
@@ -80,11 +76,10 @@ def test_the_pattern_is_that_of_the_weights(encoding, weight):
     """Of an integer layer those that are not 0; of ternary ones on the binary engine those whose two visits agree."""
     engine = Engine() if weight == TERNARY and encoding != signed(4) else Engine("integer", 4, 4)
     bits = encoding.kind == "bipolar" and engine.name == "integer"  # an integer layer reads bits from a binary one
-    first = [Conv(name="first", out_channels=6, kernel=(1, 1)), Threshold(name="bits", levels=encoding.bits)] * bits
+    first = f"conv first 6 1x1, act bits levels={encoding.bits}" * bits
     source = Map(height=3, width=3, channels=6, encoding=BIPOLAR if bits else encoding)
-    layer = Conv(name="conv", out_channels=5, kernel=(2, 2), weight=weight)
-    act = Threshold(name="act") if engine.name == "binary" else Requantise(name="act", encoding=signed(4))
-    model = random_model(Network(name="net", input=source, layers=(*first, layer, act)), 1, 24)
+    layers = f"conv 5 2x2 {'ternary' if weight == TERNARY else 's3'}, act {'s4' * (engine.name == 'integer')}"
+    model = random_model(network_of(source, first, layers), 1, 24)
     model.arrays["conv"]["weight"][:, :, :, ::2] = 0
     lowered = lower_alone(model, engines=[*[Engine()] * bits, engine])
     p = lowered.layers[-1]
@@ -114,16 +109,9 @@ BINARY = INTEGER.changed(engine="binary", feature_bits=1, weight_bits=1)
 )
 def test_beats_and_kernel_rows(folding, accumulators, beats, rows):
     """16 channels in 4 words; each of 4 groups of kernels needs one of them, which the NPU that sizing makes reads."""
-    integer = folding.engine == "integer"
-    weight = signed(4) if integer else BIPOLAR
-    acts = []
-    for n in range(2):
-        acts.append(Requantise(name=f"act_{n}", encoding=signed(4)) if integer else Threshold(name=f"act_{n}"))
-    size = {"out_channels": 16, "weight": weight}
-    first = Conv(name="conv_0", kernel=(1, 1), **size)
-    layers = (first, acts[0], GroupedConv(name="conv_1", groups=4, kernel=(3, 3), **size), acts[1])
-    source = Map(height=6, width=6, channels=8, encoding=signed(4) if integer else BIPOLAR)
-    network = Network(name="n", input=source, layers=layers)
+    bits = "s4" if folding.engine == "integer" else ""
+    first = f"conv_0 16 1x1 {bits}, act_0 {bits}"
+    network = network_of(f"6x6x8 {bits}", first, f"grouped_conv conv_1 16 3x3 {bits} groups=4, act_1 {bits}", name="n")
     model = random_model(network, 1, 16)
     choices = CompileChoices(map_order="raster", dataflow="auto")
     (npu,) = size_memories("n", [model], folding.changed(accumulators=accumulators), choices).npus

@@ -9,11 +9,7 @@ import pytest
 
 from bitloom.driver.accelerator import Accelerator
 from bitloom.golden.kernels import packed
-from bitloom.golden.layer import Layer
-from bitloom.golden.layers.conv import Conv
-from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.threshold import Threshold
-from bitloom.golden.network import Model, Network
+from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.flow import Deadlock, least_spill, simulate
@@ -28,20 +24,17 @@ from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.virtual.board import activate
 from bitloom.overlay.virtual.sim import SimulationTimeout
 from bitloom.overlay.virtual.simulation_overlay import write_simulation_overlay
-from tests.cases import case_map, random_images, random_model
+from tests.cases import random_images, random_model
 from tests.errors import value_error
+from tests.graph_text import network_of
 
 CIRCLE = "NPU 0 waits for room at NPU 1, NPU 1 waits for room at NPU 0"
 
 
 def model() -> Model:
     """Three convolutions with the same map between them, and a dense layer: layers 0 and 2 on NPU 0, 1 and 3 on 1."""
-    layers: list[Layer] = []
-    for k in range(3):
-        layers.append(Conv(name=f"conv_{k}", out_channels=8, kernel=(3, 3), padding=(1, 1, 1, 1)))
-        layers.append(Threshold(name=f"act_{k}"))
-    layers.append(Dense(name="dense", out_channels=4))
-    network = Network(name="deep", input=case_map(12, 12, 8), layers=tuple(layers))
+    convolutions = (f"conv_{k} 8 3x3 padding=1, act_{k}" for k in range(3))
+    network = network_of("12x12x8", *convolutions, "dense 4", name="deep")
     return random_model(network, np.random.default_rng(0))
 
 

@@ -13,9 +13,7 @@ import pytest
 
 from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, signed
 from bitloom.golden.layer import Layer, Map
-from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.pool import AvgPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
@@ -26,6 +24,7 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.run import run
 from tests.errors import value_error
+from tests.graph_text import network_of
 
 INT8 = signed(8)
 BINARY = Npu.of(kfp=32, kgp=4, pfp=3, ol=2)
@@ -142,17 +141,12 @@ def test_one_product_more_is_refused(name: str, key: str) -> None:
 
 def averaged(width: int) -> Model:
     """Features of 8 bits as they are, then the average over the whole row."""
-    layers = (
-        Conv(name="conv_1", out_channels=2, kernel=(1, 1), weight=INT8),
-        Requantise(name="act_1", encoding=INT8),
-        AvgPool(name="pool_1", kernel=(1, width), stride=(1, 1)),
-    )
+    layers = f"conv_1 2 1x1 s8, act_1 s8, avg_pool pool_1 1x{width} 1x1"
     arrays = {
         "conv_1": {"weight": np.eye(2, dtype=np.int64).reshape(2, 1, 1, 2)},
         "act_1": {"bias": np.zeros(2, np.int64), "multiplier": np.ones(2, np.int64), "shift": np.zeros(2, np.int64)},
     }
-    source = Map(height=1, width=width, channels=2, encoding=INT8)
-    return Model(Network(name=f"average_{width}", input=source, layers=layers), arrays)
+    return Model(network_of(f"1x{width}x2 s8", layers, name=f"average_{width}"), arrays)
 
 
 def test_the_largest_averages_are_bit_exact(tmp_path: Path) -> None:

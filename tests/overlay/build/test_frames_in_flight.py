@@ -5,11 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bitloom.golden.encoding import signed
-from bitloom.golden.layer import Map
-from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.requantise import Requantise
-from bitloom.golden.network import Network
 from bitloom.hls_gen.compiler.flow import simulate
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.plan import plan
@@ -18,16 +13,12 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.timing import FRAMES_IN_FLIGHT
 from bitloom.hls_gen.design.topology import cascade
 from tests.cases import random_model
+from tests.graph_text import network_of
 from tests.simulated import compare
 
 NPUS = 9
 NPU = Npu.of(engine="integer", feature_bits=6, weight_bits=5, shift_bits=0, acc_bits=20, kfp=4, kgp=4, ol=4, pool=False)
-LAYERS = [
-    (Dense(name=f"fc_{k}", out_channels=4, weight=signed(5)), Requantise(name=f"requantise_{k}", encoding=signed(6)))
-    for k in range(NPUS)
-]
-SOURCE = Map(height=1, width=1, channels=4, encoding=signed(6))
-NETWORK = Network(name="many", input=SOURCE, layers=tuple(layer for pair in LAYERS for layer in pair))
+NETWORK = network_of("1x1x4 s6", *(f"dense fc_{k} 4 s5, requantise_{k} s6" for k in range(NPUS)), name="many")
 
 
 @pytest.mark.slow

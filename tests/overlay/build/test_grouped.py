@@ -7,12 +7,6 @@ import numpy as np
 import pytest
 
 from bitloom.driver.errors import DeviceError
-from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, signed
-from bitloom.golden.layer import Layer, Map
-from bitloom.golden.layers.conv import Conv
-from bitloom.golden.layers.grouped import GroupedConv
-from bitloom.golden.layers.requantise import Requantise
-from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model
@@ -21,22 +15,21 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.packets import packets
 from bitloom.overlay.fuzz.designs import GROUPED
 from bitloom.overlay.virtual.sim import SimulationTimeout
+from tests.graph_text import network_of
 from tests.networks import random_images, random_model
 from tests.simulated import compare, loaded, overlay
 
 from .test_random_networks import layers_with_fewer_beats
 
 
-def block(weight: Encoding, act: type[Threshold] | type[Requantise]) -> Network:
-    """A grouped convolution between two of 1 x 1 taps, and one with fewer kernels than channels."""
-    acts = {Threshold: {}, Requantise: {"encoding": signed(4)}}[act]
-    layers: list[Layer] = []
-    for n, (kernels, side, parts) in enumerate([(16, 1, 1), (16, 3, 4), (8, 2, 2)]):
-        shape = {"name": f"conv_{n}", "out_channels": kernels, "kernel": (side, side), "weight": weight}
-        shape["padding"] = (side // 2,) * 4
-        layers += [GroupedConv(groups=parts, **shape) if parts > 1 else Conv(**shape), act(name=f"act_{n}", **acts)]
-    encoding = signed(4) if act is Requantise else BIPOLAR
-    return Network(name="block", input=Map(height=5, width=6, channels=7, encoding=encoding), layers=tuple(layers))
+def block(weight: str, features: str = "") -> Network:
+    """A convolution of 1 x 1 taps, a grouped one, and one with fewer kernels than channels; maps of bits without
+    ``features``."""
+    layers = [f"conv_0 16 1x1 {weight}"]
+    layers.append(f"grouped_conv conv_1 16 3x3 {weight} groups=4 padding=1")
+    layers.append(f"grouped_conv conv_2 8 2x2 {weight} groups=2 padding=1")
+    acts = (f"{layer}, act_{n} {features}" for n, layer in enumerate(layers))
+    return network_of(f"5x6x7 {features}", *acts, name="block")
 
 
 FOLDING = Npu.of(engine="integer", feature_bits=4, weight_bits=4, shift_bits=0, kfp=4, kgp=4, ol=2, pool=False)
@@ -47,7 +40,7 @@ BITS = FOLDING.changed(engine="binary", feature_bits=1, weight_bits=1)
 def test_a_design_for_a_grouped_network_has_parts_and_fewer_kernel_rows(folding: Npu) -> None:
     """Sizing gives the NPU what reads parts where it saves beats; a network without groups runs on it, too."""
     integer = folding.engine == "integer"
-    network = block(signed(4), Requantise) if integer else block(TERNARY, Threshold)
+    network = block("s4", "s4") if integer else block("ternary")
     model = random_model(network, 1, 16)
     choices = CompileChoices(map_order="raster")
     design = size_memories(f"sized_{folding.engine}", [model], folding, choices)
@@ -64,7 +57,7 @@ def test_a_design_for_a_grouped_network_has_parts_and_fewer_kernel_rows(folding:
 def test_rows_of_nonsense_do_no_lasting_harm(field: str) -> None:
     """A row that leads past the tuple gives other results, or none in time; the next program is computed rightly."""
     bit, manifest = overlay(GROUPED["int_parts"])
-    network = block(signed(4), Requantise)
+    network = block("s4", "s4")
     model = random_model(network, 1, 16)
     images = random_images(network, 2, 1)
     program = compile_model(model, manifest)

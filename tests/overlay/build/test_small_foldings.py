@@ -12,12 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bitloom.golden.encoding import BIPOLAR, signed
-from bitloom.golden.layer import Map
-from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.requantise import Requantise
-from bitloom.golden.layers.threshold import Threshold
-from bitloom.golden.network import Model, Network
+from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.generate import generate
@@ -25,6 +20,7 @@ from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.run import run
 from bitloom.overlay.virtual.sim import lint
 from tests.cases import random_images, random_model
+from tests.graph_text import network_of
 
 KFPS = (1, 2, 3, 8)
 KGPS = (1, 2, 3)
@@ -45,15 +41,9 @@ def folding(engine: str, kfp: int, kgp: int) -> Npu:
 
 def network(engine: str, fan_in: int) -> Model:
     """Two dense layers of that fan-in."""
-    binary = engine == "binary"
-    values = BIPOLAR if binary else signed(2)
-    layers = (
-        Dense(name="dense_1", out_channels=fan_in, weight=values),
-        Threshold(name="act_1") if binary else Requantise(name="act_1", encoding=values),
-        Dense(name="dense_2", out_channels=2, weight=values),
-    )
-    source = Map(height=1, width=1, channels=fan_in, encoding=values)
-    net = Network(name=f"{engine}_{fan_in}", input=source, layers=layers)
+    values, act = ("b1", "act") if engine == "binary" else ("s2", "act s2")
+    layers = f"dense_1 {fan_in} {values}, {act}, dense_2 2 {values}"
+    net = network_of(f"1x1x{fan_in} {values}", layers, name=f"{engine}_{fan_in}")
     return random_model(net, np.random.default_rng(fan_in))
 
 

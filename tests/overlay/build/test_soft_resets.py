@@ -3,10 +3,6 @@
 import numpy as np
 import pytest
 
-from bitloom.golden.encoding import signed
-from bitloom.golden.layer import Layer
-from bitloom.golden.layers.conv import Conv
-from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.network import Network
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.sizing import size_memories
@@ -14,7 +10,8 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade
 from bitloom.overlay.fuzz.campaigns.device import packets_of
 from bitloom.overlay.fuzz.hardware import Hardware
-from tests.cases import case_map, random_model
+from tests.cases import random_model
+from tests.graph_text import network_of
 from tests.networks import random_images
 
 NPU = Npu.of(engine="integer", feature_bits=6, weight_bits=5, shift_bits=0, acc_bits=20, kfp=4, kgp=4, ol=4, pool=False)
@@ -24,11 +21,7 @@ FRAMES = 3
 
 def network(count: int) -> Network:
     """Convolutions, one an NPU, of which the last one's map leaves."""
-    layers: list[Layer] = []
-    for k in range(count):
-        layers.append(Conv(name=f"conv_{k}", out_channels=4, kernel=(2, 2), weight=signed(5)))
-        layers.append(Requantise(name=f"requantise_{k}", encoding=signed(6)))
-    return Network(name="resets", input=case_map(6, 6, 4, signed(6)), layers=tuple(layers))
+    return network_of("6x6x4 s6", *(f"conv_{k} 4 2x2 s5, requantise_{k} s6" for k in range(count)), name="resets")
 
 
 @pytest.mark.sample(1)

@@ -13,11 +13,7 @@ import numpy as np
 import pytest
 
 from bitloom.golden import zoo as networks
-from bitloom.golden.encoding import BIPOLAR
-from bitloom.golden.layers.conv import Conv
-from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.threshold import Threshold
-from bitloom.golden.network import Model, Network
+from bitloom.golden.network import Model
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 from bitloom.overlay.area.netlist import Resources
@@ -40,20 +36,17 @@ from bitloom.overlay.explore.tries import Row, Tries
 from bitloom.overlay.explore.variations import SETTINGS
 from bitloom.overlay.explore.workers import Workers
 from bitloom.overlay.platform.boards import BOARDS, board
-from tests.cases import case_map, random_model
+from tests.cases import random_model
 from tests.errors import value_error
+from tests.graph_text import network_of
 
 from .fronts import FRONTS, lines
 
 
 def words_model(*sizes: int) -> Model:
     """A conv that counts products, then dense layers with words of so many channels."""
-    layers = [Conv(name="conv", out_channels=6, kernel=(2, 2)), Threshold(name="act")]
-    for k, size in enumerate(sizes):
-        layers.append(Dense(name=f"words_{k}", out_channels=6, accumulate="or_words", word_channels=size))
-        layers.append(Threshold(name=f"act_{k}"))
-    network = Network(name="net", input=case_map(4, 3, 5, BIPOLAR), layers=tuple(layers[:-1]))
-    return random_model(network, np.random.default_rng(0))
+    words = (f"act_{k}, dense words_{k} 6 accumulate=or_words word_channels={n}" for k, n in enumerate(sizes))
+    return random_model(network_of("4x3x5", "conv 6 2x2", *words), np.random.default_rng(0))
 
 
 def test_designs_for_words() -> None:

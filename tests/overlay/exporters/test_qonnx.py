@@ -4,29 +4,22 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from bitloom.golden import file, zoo
-from bitloom.golden.encoding import bipolar, signed, unsigned
-from bitloom.golden.layer import Map
-from bitloom.golden.layers.add import Add
-from bitloom.golden.layers.affine import Affine
-from bitloom.golden.layers.concat import Concat
-from bitloom.golden.layers.conv import Conv
-from bitloom.golden.layers.dense import Dense
+from bitloom.golden.encoding import signed
+from bitloom.golden.layers.conv import Conv, Weighted
 from bitloom.golden.layers.grouped import DepthwiseConv, GroupedConv
-from bitloom.golden.layers.pool import AvgPool
-from bitloom.golden.layers.requantise import Requantise
-from bitloom.golden.layers.threshold import Threshold
-from bitloom.golden.network import Model, Network
+from bitloom.golden.network import Model
 from bitloom.golden.window import BESIDE
-from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.exporters.qonnx import to_qonnx
 from bitloom.overlay.importers.imported import import_graph
 from bitloom.overlay.importers.onnx_file import to_graph
 from bitloom.overlay.importers.verify import verify
+from tests.cases import random_values
+from tests.commands import call
 from tests.errors import value_error
 from tests.golden.layers.test_outputs import three_heads
+from tests.graph_text import network_of
 from tests.hls_gen.compiler.graph_cases import GRAPHS
 from tests.networks import random_model
 from tests.overlay.importers.against import features
@@ -41,6 +34,22 @@ def images(model, count):
     e = source.encoding
     levels = np.random.default_rng(5).integers(0, (e.high - e.low) // e.step + 1, (count, *source.shape))
     return e.low + e.step * levels
+
+
+def weighted(source, *layers, **arrays):
+    """A model of random weights, and of these arrays."""
+    network = network_of(source, *layers)
+    rng = np.random.default_rng(4)
+    weights = {}
+    for layer in network.layers:
+        if isinstance(layer, Weighted):
+            shape = layer.array_shapes_of(network.sources(layer))["weight"]
+            weights[layer.name] = {"weight": random_values(shape, layer.weight, rng)}
+    return Model(network, weights | arrays)
+
+
+def scales(channels):
+    return {"bias": np.full(channels, 100), "multiplier": np.arange(3, 3 + channels), "shift": np.full(channels, 5)}
 
 
 def check_back(model):
@@ -107,25 +116,19 @@ def test_concatenations(name):
     check_back(model)
 
 
-def beside(kind, reads):
-    """A dense layer and a convolution of the input, and a layer of this kind that reads their maps."""
-    dense = Dense(name="dense_1", out_channels=3, weight=signed(4), inputs=("@input",))
-    conv = Conv(name="conv_2", out_channels=3, kernel=(2, 2), weight=signed(4), inputs=("@input",))
-    acts = [Requantise(name=f"act_{k}", encoding=signed(8), inputs=(one.name,)) for k, one in ((1, dense), (2, conv))]
-    more = {"encoding": signed(8)} if kind is Add else {}
-    layers = (dense, conv, *acts, kind(name="join_3", inputs=("act_1", reads), **more))
-    layers += () if reads == "act_2" else (Concat(name="join_4", inputs=("join_3", "act_2")),)
-    network = Network(name="net", input=Map(height=2, width=2, channels=2, encoding=signed(4)), layers=layers)
-    return to_qonnx(random_model(network, 1, 20, 8))
+def joined(joins):
+    """A dense layer and a convolution of the input, and what joins their maps."""
+    both = "dense_1 @input 3 s4, conv_2 @input 3 2x2 s4, act_1 dense_1 s8, act_2 conv_2 s8"
+    return to_qonnx(random_model(network_of("2x2x2 s4", both, joins), 1, 20, 8))
 
 
 def test_what_joins_maps_and_has_no_form():
     with value_error("join_3: QONNX joins maps behind dense layers with each other alone, got act_1 and act_2"):
-        beside(Concat, "act_2")
+        joined("concat join_3 act_1 act_2")
     with value_error("join_4: QONNX joins maps behind dense layers with each other alone, got join_3 and act_2"):
-        beside(Concat, "act_1")
+        joined("concat join_3 act_1 act_1, concat join_4 join_3 act_2")
     with value_error("join_3: QONNX has no form for a layer of kind add"):
-        beside(Add, "act_1")
+        joined("add join_3 act_1 act_1 s8, concat join_4 join_3 act_2")
 
 
 def falling(model):
@@ -147,39 +150,24 @@ def test_qonnx_computes_the_same():
 
 def test_thermometer_input_clip_and_mean_with_padding():
     rng = np.random.default_rng(2)
-    layers = (
-        Conv(name="conv_1", out_channels=4, kernel=(2, 3), weight=signed(4)),
-        Requantise(name="requantise_1", encoding=signed(6), clip=(-20, 9), fraction=3),
-        AvgPool(name="pool_1", kernel=(2, 2), stride=(2, 2), padding=(0, 0, 1, 1)),
-        Dense(name="dense_2", out_channels=3, weight=signed(4)),
-        Threshold(name="threshold_2", levels=2),
-    )
-    network = Network(name="small", input=Map(height=5, width=6, channels=2, encoding=bipolar(3)), layers=layers)
     factors = {"bias": rng.integers(-40, 40, 4), "multiplier": rng.integers(500, 900, 4), "shift": np.full(4, 13)}
-    arrays = {
-        "conv_1": {"weight": rng.integers(-8, 8, (4, 2, 3, 2))},
-        "requantise_1": factors,
-        "dense_2": {"weight": rng.integers(-8, 8, (3, 2, 2, 4))},
-        "threshold_2": {"threshold": np.array([[-5, 9]] * 3), "direction": np.array([1, -1, 1])},
-    }
-    check_back(Model(network, arrays))
+    model = weighted(
+        "5x6x2 b3",
+        "conv_1 4 2x3 s4, requantise_1 s6 clip=-20..9 fraction=3, avg_pool pool_1 2x2 2x2 0/0/1/1",
+        "dense_2 3 s4, threshold_2 levels=2",
+        requantise_1=factors,
+        threshold_2={"threshold": np.array([[-5, 9]] * 3), "direction": np.array([1, -1, 1])},
+    )
+    check_back(model)
 
 
 @pytest.mark.parametrize("relu", [False, True])
 @pytest.mark.parametrize("kind", ["conv", "dense"])
 def test_affine_at_the_end(kind, relu):
     """A factor and an offset a channel, on a map wider than it has channels: neither may be taken for the other."""
-    rng = np.random.default_rng(3)
-    source = Map(height=4, width=3, channels=2, encoding=signed(4))
-    weighted = Conv(name="conv_1", out_channels=3, kernel=(2, 1), weight=signed(4))
-    if kind == "dense":
-        weighted = Dense(name="conv_1", out_channels=3, weight=signed(4))
-    affine = Affine(name="affine_1", encoding=signed(24), relu=relu)
-    arrays = {
-        "conv_1": {"weight": rng.integers(-8, 8, weighted.array_shapes(source)["weight"])},
-        "affine_1": {"multiplier": np.array([3, -7, 100]), "bias": np.array([-500, 21, 1])},
-    }
-    model = Model(Network(name="ends", input=source, layers=(weighted, affine)), arrays)
+    first = {"conv": "conv 3 2x1 s4", "dense": "dense 3 s4"}[kind]
+    factors = {"multiplier": np.array([3, -7, 100]), "bias": np.array([-500, 21, 1])}
+    model = weighted("4x3x2 s4", first, f"affine s24{' relu=yes' * relu}", affine=factors)
     check_back(model)
     message = onnx.load_model_from_string(to_qonnx(model))
     shape = [d.dim_value or d.dim_param for d in message.graph.output[0].type.tensor_type.shape.dim]
@@ -190,30 +178,17 @@ def test_affine_at_the_end(kind, relu):
 
 
 def test_what_has_no_form():
-    source = Map(height=4, width=4, channels=1, encoding=unsigned(1))
-    bits = Map(height=4, width=4, channels=1, encoding=bipolar(1))
-    conv = Conv(name="conv_1", out_channels=2, kernel=(3, 3), padding=(1, 1, 1, 1), accumulate="or")
-    network = Network(name="or", input=bits, layers=(conv,))
-    model = Model(network, {"conv_1": {"weight": np.ones((2, 3, 3, 1), np.int8)}})
-    with pytest.raises(ValueError, match=r"^conv_1: accumulate or must have no padding, got \(1, 1, 1, 1\)$"):
-        to_qonnx(model)
-    layers = (Conv(name="conv_1", out_channels=1, kernel=(1, 1)), Threshold(name="threshold_1"))
+    with value_error("conv_1: accumulate or must have no padding, got (1, 1, 1, 1)"):
+        to_qonnx(weighted("4x4x1", "conv_1 2 3x3 padding=1 accumulate=or"))
     big = {"threshold": np.array([[1 << 25]]), "direction": np.array([1])}
-    model = Model(
-        Network(name="big", input=source, layers=layers),
-        {"conv_1": {"weight": np.ones((1, 1, 1, 1), np.int8)}, "threshold_1": big},
-    )
-    rule = r"^threshold_1_limits: must be below 2\^24 to be exact in float32, got 33554432$"
-    with pytest.raises(ValueError, match=rule):
-        to_qonnx(model)
+    with value_error("threshold_1_limits: must be below 2^24 to be exact in float32, got 33554432"):
+        to_qonnx(weighted("4x4x1 u1", "conv_1 1 1x1, threshold_1", threshold_1=big))
 
 
 def test_commands(tmp_path):
-    run = CliRunner().invoke
-    done = run(bitloom, ["export", "digits-cnn", "--qonnx", "--out", str(tmp_path / "d.onnx"), "--json"])
+    done = call("export", "digits-cnn", "--qonnx", "--out", tmp_path / "d.onnx", "--json")
     assert done.exit_code == 0, done.output
-    options = ["--out", str(tmp_path / "d.npz"), "--check", "1", "--explain"]
-    done = run(bitloom, ["import", str(tmp_path / "d.onnx"), *options])
+    done = call("import", tmp_path / "d.onnx", "--out", tmp_path / "d.npz", "--check", "1", "--explain")
     assert done.exit_code == 0, done.output
     written = sorted(p.name for p in tmp_path.iterdir())
     assert written == ["d.host.json", "d.import.html", "d.import.md", "d.npz", "d.onnx"]
@@ -226,16 +201,8 @@ def test_commands(tmp_path):
 @pytest.mark.parametrize("groups", [2, 6])
 def test_a_grouped_convolution(groups):
     """It leaves with its groups, and comes back as what it was."""
-    rng = np.random.default_rng(4)
-    layer = GroupedConv(name="conv", out_channels=12, groups=groups, weight=signed(4), kernel=(3, 2), stride=(1, 2))
-    layers = (layer, Requantise(name="act", encoding=unsigned(5)), Dense(name="d", out_channels=3, weight=signed(4)))
-    network = Network(name="net", input=Map(height=5, width=6, channels=6, encoding=unsigned(4)), layers=layers)
-    arrays = {
-        "conv": {"weight": rng.integers(-7, 8, layer.array_shapes(network.input)["weight"])},
-        "act": {"bias": np.full(12, 100), "multiplier": np.arange(3, 15), "shift": np.full(12, 5)},
-        "d": {"weight": rng.integers(-7, 8, (3, 3, 3, 12))},
-    }
-    first = check_back(Model(network, arrays)).model.network.layers[0]
+    layer = f"grouped_conv 12 3x2 s4 groups={groups} stride=1x2"
+    first = check_back(weighted("5x6x6 u4", layer, "act u5, dense 3 s4", act=scales(12))).model.network.layers[0]
     assert isinstance(first, GroupedConv)
     assert first.groups == groups
 
@@ -246,44 +213,21 @@ def test_a_grouped_convolution(groups):
 @pytest.mark.parametrize("groups", [1, 2, 6])
 def test_a_map_that_grows(groups, repeats, beside):
     """It leaves as a transposed convolution, or behind a Resize and a Pad, and comes back as what it was."""
-    rng = np.random.default_rng(4)
     kind, more = {1: (Conv, {}), 2: (GroupedConv, {"groups": 2}), 6: (DepthwiseConv, {})}[groups]
     growth, repeats = ((1, 1), False) if beside == "mirrored" else ((2, 3), repeats)
     window = {"kernel": (3, 4), "padding": (1, 3, 2, 0), "dilation": (1, 2), "growth": growth, "repeats": repeats}
     layer = kind(name="conv", out_channels=6, weight=signed(4), beside=beside, **window, **more)
-    layers = (layer, Requantise(name="act", encoding=unsigned(5)), Dense(name="d", out_channels=3, weight=signed(4)))
-    network = Network(name="net", input=Map(height=4, width=5, channels=6, encoding=unsigned(4)), layers=layers)
-    arrays = {
-        "conv": {"weight": rng.integers(-7, 8, layer.array_shapes(network.input)["weight"])},
-        "act": {"bias": np.full(6, 100), "multiplier": np.arange(3, 9), "shift": np.full(6, 5)},
-        "d": {"weight": rng.integers(-7, 8, (3, *network.maps["act"].shape))},
-    }
-    first = check_back(Model(network, arrays)).model.network.layers[0]
+    first = check_back(weighted("4x5x6 u4", layer, "act u5, dense 3 s4", act=scales(6))).model.network.layers[0]
     assert (type(first), first.window(None)) == (kind, layer.window(None))
 
 
 def test_strides_of_a_map_that_grows_have_no_form():
-    layer = Conv(name="conv_1", out_channels=1, kernel=(3, 3), growth=(2, 2), stride=(2, 1))
-    network = Network(name="grown", input=Map(height=4, width=4, channels=1, encoding=bipolar(1)), layers=(layer,))
-    model = Model(network, {"conv_1": {"weight": np.ones((1, 3, 3, 1), np.int8)}})
-    rule = r"^conv_1: QONNX has no form for a map that grows where stride isn't \(1, 1\), got \(2, 1\)$"
-    with pytest.raises(ValueError, match=rule):
-        to_qonnx(model)
+    with value_error("conv_1: QONNX has no form for a map that grows where stride isn't (1, 1), got (2, 1)"):
+        to_qonnx(weighted("4x4x1", "conv_1 1 3x3 growth=2x2 stride=2x1"))
 
 
 def test_a_depthwise_convolution():
     """It leaves as a convolution of as many groups as channels, and comes back as what it was."""
-    rng = np.random.default_rng(4)
-    sliding = {"kernel": (3, 2), "stride": (1, 2), "padding": (1, 0, 1, 1)}
-    layer = DepthwiseConv(name="conv", out_channels=5, weight=signed(4), **sliding)
-    dense = Dense(name="dense", out_channels=3, weight=signed(4))
-    layers = (layer, Requantise(name="act", encoding=unsigned(5)), dense)
-    network = Network(name="net", input=Map(height=5, width=6, channels=5, encoding=unsigned(4)), layers=layers)
-    arrays = {
-        "conv": {"weight": rng.integers(-7, 8, layer.array_shapes(network.input)["weight"])},
-        "act": {"bias": np.full(5, 100), "multiplier": np.arange(3, 8), "shift": np.full(5, 5)},
-        "dense": {"weight": rng.integers(-7, 8, (3, 5, 3, 5))},
-    }
-    imported = check_back(Model(network, arrays))
-    kinds = [layer.kind for layer in imported.model.network.layers]
-    assert kinds[0] == "depthwise_conv"
+    layers = "depthwise 5 3x2 s4 stride=1x2 padding=1/0/1/1, act u5, dense 3 s4"
+    imported = check_back(weighted("5x6x5 u4", layers, act=scales(5)))
+    assert imported.model.network.layers[0].kind == "depthwise_conv"

@@ -2,19 +2,12 @@ from dataclasses import replace
 
 import pytest
 
-from bitloom.golden.encoding import BIPOLAR, TERNARY, signed, unsigned
-from bitloom.golden.layer import Map
-from bitloom.golden.layers.add import Add
-from bitloom.golden.layers.conv import Conv
-from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.pool import AvgPool, MaxPool
-from bitloom.golden.layers.requantise import Requantise
-from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.training.architecture import network_of
 from bitloom.golden.zoo.digits import IMAGE, digits_cnn
 from tests.errors import value_error
+from tests.graph_text import layers_of, map_of
 
-SOURCE = Map(height=12, width=10, channels=2, encoding=unsigned(4))
+SOURCE = map_of("12x10x2 u4")
 
 
 def test_digits_cnn_by_words():
@@ -24,54 +17,37 @@ def test_digits_cnn_by_words():
 def test_words_of_a_convolution_and_pools():
     large = replace(SOURCE, height=24, width=20)
     network = network_of("mine", large, "conv4k5, pool3, conv5k2s2p1, avgpool, pool2, dense6, dense3", "int8", "4")
-    act = {"encoding": unsigned(4), "relu": True, "fraction": 4}
-    eight = signed(8)
-    assert network.layers == (
-        Conv(name="conv_1", out_channels=4, kernel=(5, 5), padding=(2, 2, 2, 2), weight=eight),
-        Requantise(name="requantise_1", **act),
-        MaxPool(name="pool_1", kernel=(3, 3), stride=(3, 3)),
-        Conv(name="conv_2", out_channels=5, kernel=(2, 2), stride=(2, 2), padding=(1, 1, 1, 1), weight=eight),
-        Requantise(name="requantise_2", **act),
-        AvgPool(name="pool_2", kernel=(2, 2), stride=(2, 2)),
-        MaxPool(name="pool_2_2", kernel=(2, 2), stride=(2, 2)),
-        Dense(name="dense_3", out_channels=6, weight=eight),
-        Requantise(name="requantise_3", **act),
-        Dense(name="dense_4", out_channels=3, weight=eight),
+    act = "u4 relu=yes fraction=4"
+    assert network.layers == layers_of(
+        [
+            f"conv_1 4 5x5 s8 padding=2, requantise_1 {act}, max_pool pool_1 3x3 3x3",
+            f"conv_2 5 2x2 s8 stride=2 padding=1, requantise_2 {act}, avg_pool pool_2 2x2 2x2",
+            f"max_pool pool_2_2 2x2 2x2, dense_3 6 s8, requantise_3 {act}, dense_4 3 s8",
+        ]
     )
 
 
-LEVELS = [("binary", "1", BIPOLAR, 1), ("binary", "ternary", BIPOLAR, 2), ("ternary", "2", TERNARY, 3)]
+LEVELS = [("binary", "1", "b1", 1), ("binary", "ternary", "b1", 2)]
+LEVELS += [("ternary", "2", "ternary", 3), ("ternary", "3", "ternary", 7)]
 
 
-@pytest.mark.parametrize(("weights", "activations", "weight", "levels"), [*LEVELS, ("ternary", "3", TERNARY, 7)])
+@pytest.mark.parametrize(("weights", "activations", "weight", "levels"), LEVELS)
 def test_levels(weights, activations, weight, levels):
     network = network_of("mine", SOURCE, "dense5,dense3", weights, activations)
-    assert network.layers == (
-        Dense(name="dense_1", out_channels=5, weight=weight),
-        Threshold(name="threshold_1", levels=levels),
-        Dense(name="dense_2", out_channels=3, weight=weight),
-    )
+    assert network.layers == layers_of([f"dense_1 5 {weight}, threshold_1 levels={levels}, dense_2 3 {weight}"])
 
 
 def test_residual_words():
     network = network_of("mine", SOURCE, "conv4k5,res,res,pool,dense3", "ternary")
-    padded = {"out_channels": 4, "weight": TERNARY}
-    addend = {"encoding": signed(6), "fraction": 4}
-    threshold = {"levels": 1}
-    assert network.layers == (
-        Conv(name="conv_1", kernel=(5, 5), padding=(2,) * 4, **padded),
-        Requantise(name="requantise_1", **addend),
-        Threshold(name="threshold_1", **threshold),
-        Conv(name="conv_2", kernel=(3, 3), padding=(1,) * 4, **padded),
-        Requantise(name="requantise_2", **addend),
-        Add(name="add_2", encoding=signed(8), inputs=("requantise_2", "requantise_1")),
-        Threshold(name="threshold_2", **threshold),
-        Conv(name="conv_3", kernel=(3, 3), padding=(1,) * 4, **padded),
-        Requantise(name="requantise_3", **addend),
-        Add(name="add_3", encoding=signed(8), inputs=("requantise_3", "add_2")),
-        Threshold(name="threshold_3", **threshold),
-        MaxPool(name="pool_3", kernel=(2, 2), stride=(2, 2)),
-        Dense(name="dense_4", out_channels=3, weight=TERNARY),
+    three = "4 3x3 ternary padding=1"
+    addend = "s6 fraction=4"
+    assert network.layers == layers_of(
+        [
+            f"conv_1 4 5x5 ternary padding=2, requantise_1 {addend}, threshold_1",
+            f"conv_2 {three}, requantise_2 {addend}, add_2 requantise_2 requantise_1 s8, threshold_2",
+            f"conv_3 {three}, requantise_3 {addend}, add_3 requantise_3 add_2 s8, threshold_3",
+            "max_pool pool_3 2x2 2x2, dense_4 3 ternary",
+        ]
     )
 
 

@@ -5,15 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bitloom.golden.encoding import BIPOLAR, TERNARY, signed, unsigned
+from bitloom.golden.encoding import TERNARY, signed, unsigned
 from bitloom.golden.file import model_digest
-from bitloom.golden.layer import Map
-from bitloom.golden.layers.conv import Conv
-from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.pool import AvgPool, MaxPool
+from bitloom.golden.layers.pool import AvgPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
-from bitloom.golden.network import Network
 from bitloom.golden.training.activation import ThresholdBlock
 from bitloom.golden.training.block_graph import BlockGraph
 from bitloom.golden.training.blocks import block
@@ -21,11 +17,12 @@ from bitloom.golden.training.reproducible import to_grid
 from bitloom.golden.training.train import Epoch, Recipe, fit, train
 from bitloom.golden.training.weights import quantised
 from tests.errors import value_error
+from tests.graph_text import map_of, network_of
 
 from .test_train import derivative, flat, integers, toy_data
 from .torch_blocks import CASES, FILE
 
-MAP = Map(height=5, width=7, channels=3, encoding=signed(8))
+MAP = map_of("5x7x3 s8")
 ENCODINGS = [TERNARY, *(signed(bits) for bits in range(2, 9))]
 
 
@@ -148,15 +145,9 @@ def test_two_layers_equal_those_of_pytorch(name):
     kind, top = CASES[name]
     with np.load(FILE) as data:
         recorded = {key.partition(".")[2]: data[key] for key in data.files if key.startswith(f"{name}.")}
-    weight = TERNARY if kind == "ternary" else signed(int(kind[3:]))
-    if kind == "ternary":
-        act = Threshold(name="act", levels=top)
-    else:
-        act = Requantise(name="act", encoding=unsigned(top.bit_length()))
-    source = Map(height=6, width=5, channels=2, encoding=signed(5))
-    layers = (Conv(name="conv", out_channels=3, kernel=(3, 2), weight=weight), act)
-    layers += (Dense(name="dense", out_channels=4, weight=weight),)
-    network = Network(name="two", input=source, layers=layers)
+    weight = "ternary" if kind == "ternary" else f"s{kind[3:]}"
+    act = f"levels={top}" if kind == "ternary" else f"u{top.bit_length()}"
+    network = network_of("6x5x2 s5", f"conv 3 3x2 {weight}, act {act}, dense 4 {weight}")
     last = lambda a: np.moveaxis(a, 1, -1)  # noqa: E731  PyTorch's order -> channel last
     params = {
         "conv": {"weight": last(recorded["conv"])},
@@ -168,7 +159,7 @@ def test_two_layers_equal_those_of_pytorch(name):
     for layer, b in BlockGraph(network, 4).blocks.items():
         x, tape = b.forward(params[layer], x)
         steps.append((layer, b, tape))
-    gain = top if kind == "ternary" else top / 3 * weight.high
+    gain = top if kind == "ternary" else top / 3 * network.layers[0].weight.high
     np.testing.assert_allclose(x[:, 0], recorded["out"] * gain, rtol=1e-9, atol=1e-9)
     error = recorded["error"][:, None]
     slopes_by_name = {}
@@ -184,31 +175,18 @@ def test_two_layers_equal_those_of_pytorch(name):
 # Whole runs.
 
 
-def net(weights, act, *, pool=MaxPool) -> Network:
+def net(weights, act, pool="max_pool"):
     """A small network of one kind of weights and activations."""
-    source = Map(height=5, width=7, channels=2, encoding=unsigned(3))
-    layers = (
-        Conv(name="conv_1", out_channels=6, kernel=(3, 2), padding=(1, 0, 1, 1), weight=weights),
-        replace(act, name="act_1"),
-        pool(name="pool_1", kernel=(2, 2), stride=(1, 2)),
-        Dense(name="dense_2", out_channels=10, weight=weights),
-        replace(act, name="act_2"),
-        Dense(name="dense_3", out_channels=3, weight=weights),
-    )
-    return Network(name="toy", input=source, layers=layers)
+    first = f"conv_1 6 3x2 {weights} padding=1/0/1/1, act_1 {act}, {pool} pool_1 2x2 1x2"
+    return network_of("5x7x2 u3", first, f"dense_2 10 {weights}, act_2 {act}, dense_3 3 {weights}", name="toy")
 
 
-EXACT = [
-    net(BIPOLAR, Threshold(name="a", levels=2)),
-    net(BIPOLAR, Threshold(name="a", levels=3)),
-    net(TERNARY, Threshold(name="a")),
-    net(TERNARY, Threshold(name="a", levels=2)),
-]
+EXACT = [net("b1", "levels=2"), net("b1", "levels=3"), net("ternary", "levels=1"), net("ternary", "levels=2")]
 INTEGERS = [
-    net(signed(8), Requantise(name="a", encoding=unsigned(8), fraction=4)),
-    net(signed(8), Requantise(name="a", encoding=signed(8), relu=True, fraction=4), pool=AvgPool),
-    net(signed(4), Requantise(name="a", encoding=unsigned(4), fraction=4)),
-    net(signed(2), Requantise(name="a", encoding=unsigned(2), fraction=4)),
+    net("s8", "u8 fraction=4"),
+    net("s8", "s8 relu=yes fraction=4", "avg_pool"),
+    net("s4", "u4 fraction=4"),
+    net("s2", "u2 fraction=4"),
 ]
 
 

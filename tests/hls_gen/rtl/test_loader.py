@@ -70,13 +70,13 @@ class Bus(Agent):
 class Rig(SimpleNamespace):
     """A loader on a bench, with what is needed to make packets for it."""
 
-    def load(self, memory: str, first: int, rows: int, seed: int = 0) -> np.ndarray:
+    def load(self, memory: str, first: int, rows: int, seed: int = 0, npu: int = 0) -> np.ndarray:
         """LOAD of random rows."""
-        target = self.manifest.memory(0, memory)
+        target = self.manifest.memory(npu, memory)
         draw = np.random.default_rng(seed)
         data = draw.integers(0, 1 << 32, (rows, target.words), np.uint32)
         data[:, -1] &= (1 << (target.width - 1) % 32 + 1) - 1
-        return load_packet(self.manifest, 0, memory, first, data)
+        return load_packet(self.manifest, npu, memory, first, data)
 
     def network(self, frame_words: int) -> np.ndarray:
         """LOAD of the network row for frames of so many input words."""
@@ -138,6 +138,10 @@ class Rig(SimpleNamespace):
         beats = [sum(w << 32 * k for k, w in enumerate(words[i : i + step])) for i in range(0, len(words), step)]
         marked = len(beats) - 1 if at is None else at
         return [{"data": b, "last": int(k == marked and tlast is not False)} for k, b in enumerate(beats)]
+
+    def sinks(self, stall: float = 0) -> tuple[Sink, Sink]:
+        """Sinks of the words of frames, and of their flags."""
+        return Sink(self.bench, "words_", stall=stall), Sink(self.bench, "flag_", stall=stall, ready="flag_ready_out")
 
     def source(self, items: list[dict[str, int]], stall: float = 0) -> Source:
         return Source(self.bench, "s_axis_t", items, stall)
@@ -325,10 +329,9 @@ def test_error(rig, name, stall):
     bus = Bus(rig.bench)
     error, items, words = faulty(rig, name)
     items += rig.items(rig.network(5), rig.load("jumps", 0, 2), rig.frame(words_of(rig, 5)))
-    sink, flag = Sink(bench, "words_", stall=stall), Sink(bench, "flag_", stall=stall, ready="flag_ready_out")
-    run(bench, rig.source(items, stall), bus, sink, flag)
+    run(bench, rig.source(items, stall), bus, *rig.sinks(stall))
     assert (bench["error"], NAMES[bench["error_code"]]) == (1, error)
-    assert [bench[f"error_{n}"] for n in ("header", "address", "length")] == [int(w) for w in words[:3]]
+    assert [bench[f"error_{n}"] for n in ("header", "address", "length")] == words[:3].tolist()
     assert (bench["loader_state"], bench["restart"], bench["s_axis_tready"]) == (STATES.index("DRAIN"), 1, 1)
     assert not any(memory == "jumps" for memory, *_ in bus.words)
     bench.reset()
@@ -355,7 +358,7 @@ CHANGES += [("BAD_PROGRAM", {"flip": flip}) for flip in (1, 1 << 1, 1 << 15, 1 <
 @pytest.mark.parametrize(("name", "change"), CHANGES)
 def test_a_frame_out_of_order_or_for_other_parameters(rig, name, change):
     """Frames 0 and 1 are taken; what should be number 2 is not, and none of its words."""
-    sink, flag = Sink(rig.bench, "words_"), Sink(rig.bench, "flag_", ready="flag_ready_out")
+    sink, flag = rig.sinks()
     items = rig.items(rig.network(3), *(rig.frame(words_of(rig, 3, k)) for k in range(2)))
     asked = rig.signature ^ change.get("flip", 0)
     number = change.get("number", 2)
@@ -371,7 +374,7 @@ def test_a_frame_out_of_order_or_for_other_parameters(rig, name, change):
 
 def test_numbers_of_frames_wrap(rig):
     """The number after 255 is 0."""
-    sink, flag = Sink(rig.bench, "words_"), Sink(rig.bench, "flag_", ready="flag_ready_out")
+    sink, flag = rig.sinks()
     run(rig.bench, rig.source(rig.items(rig.network(2))))
     for _ in range(20):
         run(rig.bench, rig.source(rig.items(*(rig.frame([1, 0]) for _ in range(13)))), sink, flag)
@@ -401,7 +404,7 @@ def test_a_load_waits_for_frames_in_flight(rig):
     """Nothing is written and the NPU runs on until the last frame has left."""
     bench = rig.bench
     second = rig.load("kernels", 2, 3)
-    sink, flag = Sink(bench, "words_"), Sink(bench, "flag_", ready="flag_ready_out")
+    sink, flag = rig.sinks()
     run(bench, rig.source(rig.items(rig.network(3), *[rig.frame(words_of(rig, 3))] * 3)), sink, flag)
     bus = Bus(bench)
     source = rig.source(rig.items(second))
@@ -424,7 +427,7 @@ def test_a_frame_waits_for_start(rig):
     bench = rig.bench
     bench["start"] = 0
     words = words_of(rig, 9)
-    sink, flag = Sink(bench, "words_"), Sink(bench, "flag_", ready="flag_ready_out")
+    sink, flag = rig.sinks()
     source = rig.source(rig.items(rig.network(9), rig.frame(words), rig.frame(words)))
     run(bench, source, sink, flag, cycles=60)
     assert (sink.values, flag.values, bench["restart"], bench["idle"]) == ([], [], 1, 0)
@@ -469,7 +472,7 @@ def test_a_frame_leaves_as_another_enters(rig):
     bench = rig.bench
     for moment in range(12):
         bench.reset()
-        sink, flag = Sink(bench, "words_"), Sink(bench, "flag_", ready="flag_ready_out")
+        sink, flag = rig.sinks()
         run(bench, rig.source(rig.items(rig.network(2), rig.frame([1, 1]))), sink, flag)
         source = rig.source(rig.items(rig.frame([1, 0])))
         for cycle in range(30):
@@ -482,7 +485,7 @@ def test_a_frame_leaves_as_another_enters(rig):
 
 def test_a_new_network_row_changes_the_frames(rig):
     """The second network's frame length, last piece and last layers are those in force."""
-    sink, flag = Sink(rig.bench, "words_"), Sink(rig.bench, "flag_", ready="flag_ready_out")
+    sink, flag = rig.sinks()
     for count in (7, 2):
         run(rig.bench, rig.source(rig.items(rig.network(count), rig.frame(words_of(rig, count)))), sink, flag, extra=20)
         assert sink.values[-count:] == words_of(rig, count)
@@ -526,14 +529,6 @@ def several(triple):
     return triple
 
 
-def rows_of(rig: Rig, n: int, name: str, rows: int) -> np.ndarray:
-    """LOAD of random rows for NPU ``n``."""
-    target = rig.manifest.memory(n, name)
-    data = np.random.default_rng(n).integers(0, 1 << 32, (rows, target.words), np.uint32)
-    data[:, -1] &= (1 << (target.width - 1) % 32 + 1) - 1
-    return load_packet(rig.manifest, n, name, 0, data)
-
-
 def settings_row(rig: Rig, n: int, **fields: int) -> np.ndarray:
     """LOAD of the network row of NPU ``n``, which begins no frame."""
     columns = {name: [fields.get(name, 0)] for name in memory_of(rig.design.npus[n], "network").widths}
@@ -546,7 +541,7 @@ def test_each_npu_gets_its_own_rows(several):
     wanted = {}
     for n in (2, 0, 1):
         for memory in memory_map(several.manifest.npus[n])[1:]:
-            packets.append(rows_of(several, n, memory.name, memory.depth))
+            packets.append(several.load(memory.name, 0, memory.depth, n, n))
         numbers = {name: 3 + 5 * n + k for k, (name, _) in enumerate(settings(several.design.npus[n]))}
         packets.append(settings_row(several, n, **numbers))
         wanted |= {f"npu{n}_{name}": number for name, number in numbers.items()}
@@ -601,7 +596,7 @@ def test_every_npu_has_memories_of_its_own(several, parts, error):
     assert memories == [pool, ["chunks"], [*pool, "chunks"]]
     words = header(several, **parts)
     bus = Buses(several.bench)
-    run(several.bench, several.source(several.items(words, rows_of(several, 0, "jumps", 7))), bus)
+    run(several.bench, several.source(several.items(words, several.load("jumps", 0, 7))), bus)
     assert (several.bench["error"], NAMES[several.bench["error_code"]]) == (1, error)
-    assert [several.bench[f"error_{n}"] for n in ("header", "address", "length")] == [int(w) for w in words[:3]]
+    assert [several.bench[f"error_{n}"] for n in ("header", "address", "length")] == words[:3].tolist()
     assert bus.words == []

@@ -239,5 +239,8 @@ JUDGING = 2
 """Cycles from a header's last word to its acceptance: a cycle for sums, one for the verdict."""
 FRAMES_IN_FLIGHT = 16
 """Frames whose flag ``last`` the loader keeps until their results leave; one more waits in the output register."""
+FLAG_PLACE = 1
+"""Cycles from a frame's last result to the acceptance of a frame that waited for the place of its flag: the flag goes a
+cycle earlier, with the last word, and whether there is a place stands in two registers, one behind the other."""
 MAP_HELD = 4
 """Words of a last map that wait in front of the output: they keep the host's ready apart from the NPU's."""

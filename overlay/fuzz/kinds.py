@@ -140,7 +140,8 @@ def _write_json(path: Path, data: Any) -> None:
 def _write_overlay(path: Path) -> None:
     bit = write_simulation_overlay(path.parent, _manifest().to_dict(), VERILOG)
     for written in list(path.parent.iterdir()):
-        written.rename(path.with_name(written.name.replace(bit.stem, "design", 1)))
+        write_scratch(path.with_name(written.name.replace(bit.stem, "design", 1)), written.read_bytes())
+        written.unlink()
 
 
 def _read_signed(path: Path) -> object:

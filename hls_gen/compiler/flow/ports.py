@@ -101,14 +101,12 @@ class FrameSource:
         cycle = self._beat + self._header + timing.JUDGING
         if not frame:
             cycle = -1
-        if frame >= timing.FRAMES_IN_FLIGHT:
-            cycle = max(cycle, self.accepted[frame - timing.FRAMES_IN_FLIGHT] + 2)
-        if frame > timing.FRAMES_IN_FLIGHT:
-            first = frame - timing.FRAMES_IN_FLIGHT - 1
+        first = frame - timing.FRAMES_IN_FLIGHT - 1
+        if first >= 0:
             if len(self._done) <= first:
                 self.word = (self._done, first)
                 return False
-            cycle = max(cycle, self._done[first])  # its flag went with its last word, a cycle before that left
+            cycle = max(cycle, self._done[first] + timing.FLAG_PLACE)
         self.accepted.append(cycle)
         self._beat = cycle
         return True

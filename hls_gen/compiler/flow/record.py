@@ -86,6 +86,7 @@ def numbers_of_timing() -> dict[str, int]:
         "skip_word": timing.SKIP_WORD,
         "map_held": timing.MAP_HELD,
         "frames_in_flight": timing.FRAMES_IN_FLIGHT,
+        "flag_place": timing.FLAG_PLACE,
         "judging": timing.JUDGING,
         "header_bits": HEADER_BITS,
         "to_memory": TO_MEMORY,

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from bitloom.hls_gen.compiler.flow import simulate
 from bitloom.hls_gen.compiler.flow.of_plan import system
@@ -21,7 +20,6 @@ NPU = Npu.of(engine="integer", feature_bits=6, weight_bits=5, shift_bits=0, acc_
 NETWORK = network_of("1x1x4 s6", *(f"dense fc_{k} 4 s5, requantise_{k} s6" for k in range(NPUS)), name="many")
 
 
-@pytest.mark.slow
 def test_frames_wait_for_a_flag_as_the_flow_model_says() -> None:
     """One flag more than the FIFO's words waits in its output register."""
     model = random_model(NETWORK, np.random.default_rng(5))

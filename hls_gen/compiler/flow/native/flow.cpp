@@ -55,7 +55,8 @@ class Network {
 
     explicit Network(const int64_t* record) : at(record) {
         timing = {number(), number(), number(), number(), number(), number(),
-                  number(), number(), number(), number(), number()};
+                  number(), number(), number(), number(), number(), number()};
+        static_assert(sizeof(Timing) == 12 * sizeof(Cycle), "each number of Timing is read");
         stamps.resize(size_t(number()));
         const int64_t count = number();
         while (int64_t(components.size()) < count) components.push_back(component(Kind(number())));

@@ -59,11 +59,10 @@ class FrameSource : public Source {
             beat = (*released)[frame];
         }
         Cycle cycle = frame ? beat + header + timing.judging : -1;
-        const int64_t before = frame - timing.frames_in_flight;
-        if (before >= 0) cycle = std::max(cycle, accepted[size_t(before)] + 2);
-        if (before > 0) {
-            if (!known(done, before - 1)) return false;
-            cycle = std::max(cycle, done[before - 1]);  // its flag went with its last word, a cycle before that left
+        const int64_t first = frame - timing.frames_in_flight - 1;
+        if (first >= 0) {
+            if (!known(done, first)) return false;
+            cycle = std::max(cycle, done[first] + timing.flag_place);
         }
         accepted.push_back(cycle);
         beat = cycle;

@@ -6,8 +6,8 @@
 
 // Numbers that components take from elsewhere, in the order of numbers_of_timing in record.py.
 struct Timing {
-    Cycle give_back, first_step, credits, lut_ram_words, skip_word, map_held, frames_in_flight, judging, header_bits,
-        to_memory, long_ago;
+    Cycle give_back, first_step, credits, lut_ram_words, skip_word, map_held, frames_in_flight, flag_place, judging,
+        header_bits, to_memory, long_ago;
 };
 
 // A change of width (hls_gen/design/gearbox.py): words that become one, or pieces that one becomes.

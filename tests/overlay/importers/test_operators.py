@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from bitloom.overlay.importers.onnx_file import to_graph
+
 from .against import by_images, by_qonnx, check
 from .onnx_files import OLD_DOMAINS, QONNX, Chain
 
@@ -449,3 +451,11 @@ def test_channels_that_differ_between_two_quantisers(pooled):
     assert [built.wrong for built in imported.emitted.built] == [(0, 0)] * 3
     copies = imported.model.arrays[imported.emitted.built[1].layers[0]]["weight"]
     assert copies.ravel().tolist() == [1, -1, 1, -1, 1]  # -1: falling channels
+
+
+def test_nodes_have_names_of_their_own():
+    model = Chain((2, 4, 4)).quant(0.5, 3).node("Relu").node("Neg").node("Abs").model()
+    for node, name in zip(model.graph.node[-3:], ("", "same", "same")):
+        node.name = name
+    first, *others = [node.name for node in to_graph(model.SerializeToString()).nodes]
+    assert (first, others) == (model.graph.node[0].name, ["Relu_1", "same", "same_3"])

@@ -424,6 +424,16 @@ def test_writing_the_status_of_a_dma_channel_clears_interrupts_alone():
     assert channel.read(dma.STATUS) == dma.IDLE
 
 
+def test_memory_ends_with_its_last_byte():
+    memory = Ddr()
+    end = memory.base + memory.size
+    assert memory.view(end - 8, 8).shape == (8,)
+    with pytest.raises(MemoryAccessError, match="is outside of"):
+        memory.view(end - 7, 8)
+    with pytest.raises(MemoryAccessError, match="is outside of"):
+        memory.view(memory.base - 1, 8)
+
+
 def test_an_address_between_stream_words_is_refused():
     channel = dma.Channel(SimpleNamespace(stream_bits=64), Ddr())
     channel.write(dma.CONTROL, dma.RUN)

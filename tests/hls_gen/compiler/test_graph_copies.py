@@ -33,7 +33,6 @@ ADDED = {
     "a map beside itself": ["concat_2_copy"],
     "a map added to itself": ["add_2_copy"],
     "a map requantised twice": ["act_2_copy"],
-    "concatenated, then added to": ["add_6_copy"],
 }
 """Copies in front of layers without weights, and of concatenations that are read twice."""
 STORED = {

@@ -93,6 +93,8 @@ def tap_source(library: Library, spec: SequencerSpec) -> Block:
         address = address + part.first
         words_minus_1 = now.kernel.part.words_minus_1
         ahead = part.claimed_beside(claim, ahead)
+        if layers.start.ahead_base is not None:  # claims count by the row that comes next
+            b.wire("layer_words_unused", width(now.words_minus_1), now.words_minus_1)
     b.comment("The tap at hand.")
     tap.assign(skip=chosen.skip, claim=claim, last=last, layer_end=layers.end, address=address)
     tap.assign(words_minus_1=words_minus_1, hold_words=now.hold_words, given_words=resize(given, spec.count_bits))

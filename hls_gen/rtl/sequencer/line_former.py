@@ -1,16 +1,4 @@
-"""Line former: the taps of a line of the kernel side by side, in front of a tuple memory (part of
-hls_gen/rtl/sequencer/writer.py).
-
-    in[word] --+--> position at hand --------------+--> out[taps x word], the newest position in the highest lanes
-               `--> positions before: a row a word --+
-                    0 where there is no tap
-
-A line of the map goes through the former position by position, word by word of a position. With each position that
-completes a window of the line its words leave, beside those of the positions before. Behind the map's last column the
-former goes on by itself, as far as windows reach. Words of a tuple are put side by side in the same way: the tuple is
-the line then. Where neither is done, each word is a line of its own, with one window of one tap. Golden twin:
-Window.positions (golden/window.py); hls_gen/design/formed_lines.py.
-"""
+"""Line former, in front of a tuple memory; the module's text, `CONTRACT`, says what it does."""
 
 from functools import reduce
 from itertools import groupby, product
@@ -43,6 +31,20 @@ from bitloom.hls_gen.rtl.results.layer_at_work import LayerAtWork
 
 from .spec import SequencerSpec
 
+CONTRACT = """Line former: the taps of a line of the kernel side by side, in front of a tuple memory (part of
+hls_gen/rtl/sequencer/writer.py).
+
+    in[word] --+--> position at hand --------------+--> out[taps x word], the newest position in the highest lanes
+               `--> positions before: a row a word --+
+                    0{values} where there is no tap
+
+A line of the map goes through the former position by position, word by word of a position. With each position that
+completes a window of the line its words leave, beside those of the positions before. Behind the map's last column the
+former goes on by itself, as far as windows reach. Words of a tuple are put side by side in the same way: the tuple is
+the line then. Where neither is done, each word is a line of its own, with one window of one tap. Golden twin:
+Window.positions (golden/window.py); hls_gen/design/formed_lines.py.
+"""
+"""The header's text; ``values``: values beside the map other than 0."""
 KEPT = """
 Taps are also those of the lines before, whose words are kept. Words leave with each line that is the last one of
 windows.
@@ -77,8 +79,7 @@ def line_former(library: Library, spec: SequencerSpec) -> Block:
     sizes = {"word_bits": sequencer.map_bits, "line_taps": beat.columns, **lines}
     shared = SHARED.format(lines=beat.lane_lines) * (beat.lane_lines > 1)
     values = "".join(f", or the {beside.flag} value," for beside in spec.sequencer.besides)
-    text = __doc__.replace("0 where", f"0{values} where")
-    text += KEPT * (beat.most_rows > 1) + shared + WHOLE * ("whole" in memory.widths)
+    text = CONTRACT.format(values=values) + KEPT * (beat.most_rows > 1) + shared + WHOLE * ("whole" in memory.widths)
     header = Header(text, rate="a word a cycle", latency="0 cycles from in to out", parameters=sizes)
     b = Block(library.name(spec.module("line_former"), spec.npu), header)
     bus = LoadBus.ports(b, library.stream_bits, [memory])

@@ -1,12 +1,4 @@
-"""Writer of the tuple memory: takes the words of layer after layer from their inlet (part of
-hls_gen/rtl/sequencer/sequencer.py).
-
-    memory inputs --> which inlet, how many words
-    inlets ---------> word, in cycles in which the ring has a free one --> tuple memory
-
-One word a cycle. The next layer's words follow those of this one without a gap, whether the tap source has come to that
-layer or not, as long as there is room in the ring.
-"""
+"""Writer of the tuple memory; the module's text, `CONTRACT`, says what it does."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,6 +21,16 @@ from .context import Context
 from .line_former import line_former
 from .spec import SequencerSpec
 
+CONTRACT = """Writer of the tuple memory: takes the words of layer after layer from their inlet (part of
+hls_gen/rtl/sequencer/sequencer.py).
+
+    memory inputs --> {row}
+    {inlets}> word, in cycles in which the ring has a free one --> tuple memory
+
+One word a cycle. The next layer's words follow those of this one without a gap, whether the tap source has come to that
+layer or not, as long as there is room in the ring.
+"""
+"""The header's text; ``row``: what a row of the memory says."""
 JOINED = """
 A layer may read two maps side by side: then each tuple is the words of one map, from the layer's inlet, and behind them
 those of the other map, from the skip store.
@@ -87,10 +89,13 @@ def writer(library: Library, spec: SequencerSpec) -> Block:
     registered = spec.sequencer.has_input_register
     one_inlet = "source" not in memory.widths
     of_inlet = " from the map's inlet alone," * (not one_inlet)
-    text = __doc__
-    if one_inlet:
-        text = text.replace("which inlet, how", "how").replace("inlets -", "inlet --")
-    text += JOINED * joins + FORMED * forms + REGISTERED * registered
+    row, inlets = ("how many words", "inlet") if one_inlet else ("which inlet, how many words", "inlets")
+    text = (
+        CONTRACT.format(row=row, inlets=f"{inlets} ".ljust(16, "-"))
+        + JOINED * joins
+        + FORMED * forms
+        + REGISTERED * registered
+    )
     latency = f"{'1 cycle' if registered else '0 cycles'} from an inlet to the write port"
     header = Header(text, rate="one word a cycle", latency=latency)
     context = Context.module(library, spec, "writer", spec.of_writer, header)
